@@ -1,0 +1,189 @@
+/**
+ * The one catalogue of errors: code, HTTP status, exit code, text, and a hint that says what to do.
+ *
+ * The app shows the answer's text to the person with the phone, so the hints of the ingest errors say what to
+ * change there. Texts hold no health values, tokens or bodies. `{name}` is filled in when the error is made.
+ * docs/errors.md lists the same table; a test compares the two.
+ */
+
+interface ErrorEntry {
+  readonly status: number;
+  readonly exitCode: number;
+  readonly message: string;
+  readonly hint: string;
+}
+
+export const ERRORS = {
+  unauthorized: {
+    status: 401,
+    exitCode: 1,
+    message: 'This request carries no valid token.',
+    hint: 'On the phone, open the automation and add the header Authorization with the value "Bearer " followed by the token that "healthlog token add" printed.',
+  },
+  forbidden: {
+    status: 403,
+    exitCode: 1,
+    message: 'This token may not do that: it has the scope "{scope}", and "{needed}" is needed.',
+    hint: 'Use a token made with "healthlog token add NAME --scope {needed}".',
+  },
+  not_found: {
+    status: 404,
+    exitCode: 1,
+    message: 'There is no {what}.',
+    hint: 'Check the spelling. Deliveries are listed by "healthlog journal ls", metrics by GET /v1/metrics.',
+  },
+  bad_request: {
+    status: 400,
+    exitCode: 2,
+    message: 'The request cannot be understood: {reason}.',
+    hint: 'The routes and their parameters are described in docs/api.md.',
+  },
+  truncated: {
+    status: 400,
+    exitCode: 1,
+    message: 'The body stops in the middle: {reason}. Nothing was stored.',
+    hint: 'The connection was probably cut. The app sends the same period again on its next run; if it happens often, choose a shorter period in the automation.',
+  },
+  too_large: {
+    status: 413,
+    exitCode: 1,
+    message: 'The body is larger than the limit of {limit} bytes. Nothing was stored.',
+    hint: 'On the phone, choose a shorter period or turn on "Batch Requests"; or start the service with a higher --body-limit.',
+  },
+  unsupported_type: {
+    status: 415,
+    exitCode: 1,
+    message: 'The content type "{type}" is neither JSON nor CSV. Nothing was stored.',
+    hint: 'On the phone, set the export format of the automation to JSON.',
+  },
+  unsupported_coding: {
+    status: 415,
+    exitCode: 1,
+    message: 'The content coding "{coding}" is not known. Nothing was stored.',
+    hint: 'Send the body plain or with Content-Encoding: gzip.',
+  },
+  bad_gzip: {
+    status: 400,
+    exitCode: 1,
+    message: 'The body says it is compressed with gzip, but it cannot be decompressed. Nothing was stored.',
+    hint: 'Send the body plain, or repair the relay that compresses it.',
+  },
+  empty_body: {
+    status: 422,
+    exitCode: 1,
+    message: 'The body is empty. Nothing was stored.',
+    hint: 'On the phone, check that the automation exports JSON. An export without data still sends {"data":{}}.',
+  },
+  shapeless_body: {
+    status: 422,
+    exitCode: 1,
+    message: 'The body is neither a JSON object or list nor CSV. Nothing was stored.',
+    hint: 'On the phone, set the export format of the automation to JSON.',
+  },
+  too_many_uploads: {
+    status: 429,
+    exitCode: 1,
+    message: 'Too many uploads are running at the same time (the limit is {limit}). Nothing was stored.',
+    hint: 'Nothing is wrong with the phone: the next run sends the data. A higher limit can be set with --uploads-max.',
+  },
+  journal_busy: {
+    status: 503,
+    exitCode: 1,
+    message: 'Another program kept the journal locked for {waited_s} seconds. Nothing was stored.',
+    hint: 'Close other programs that have journal.db open for writing. The phone sends the data again on its next run.',
+  },
+  stopping: {
+    status: 503,
+    exitCode: 1,
+    message: 'The service is stopping. Nothing was stored.',
+    hint: 'The phone sends the data again on its next run.',
+  },
+  reading_unavailable: {
+    status: 503,
+    exitCode: 1,
+    message: 'The numbers cannot be read right now: {reason}.',
+    hint: 'Uploads go on. Ask again in a moment; "healthlog status" tells how far the work is.',
+  },
+  disk_full: {
+    status: 507,
+    exitCode: 1,
+    message: 'The disk of the service is full. Nothing was stored.',
+    hint: 'Free some space on the machine where healthlog runs. The phone sends the data again on its next run.',
+  },
+  storage_failed: {
+    status: 503,
+    exitCode: 1,
+    message: 'The delivery could not be written to disk ({reason}). Nothing was confirmed.',
+    hint: 'Look at the log and the disk of the machine where healthlog runs. The phone sends the data again on its next run.',
+  },
+  internal: {
+    status: 500,
+    exitCode: 1,
+    message: 'Something went wrong inside healthlog.',
+    hint: 'Nothing that was accepted is lost. The log has the details; please report it.',
+  },
+  locked: {
+    status: 503,
+    exitCode: 5,
+    message: 'The data folder {folder} is in use by another healthlog: process {pid}, started {started}.',
+    hint: 'Stop that process first, or give another folder with --data.',
+  },
+  build_locked: {
+    status: 503,
+    exitCode: 5,
+    message: 'Another rebuild or verify is already running (process {pid}).',
+    hint: 'Wait until it has finished, or stop it.',
+  },
+  bad_journal: {
+    status: 503,
+    exitCode: 1,
+    message: 'The journal cannot be opened: {reason}.',
+    hint: 'The archive still holds every delivery. Keep a copy of the data folder before anything else is tried.',
+  },
+  usage: {
+    status: 400,
+    exitCode: 2,
+    message: '{reason}',
+    hint: 'Run the command with --help to see what it takes.',
+  },
+} as const satisfies Record<string, ErrorEntry>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export type ErrorParams = Readonly<Record<string, string | number>>;
+
+function fill(template: string, params: ErrorParams): string {
+  return template.replace(/\{([a-z_]+)\}/g, (whole, name: string) => {
+    const value = params[name];
+    return value === undefined ? whole : String(value);
+  });
+}
+
+/** An error of the catalogue. `message` is the filled-in text; `cause` keeps what the platform said. */
+export class HealthlogError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly exitCode: number;
+  readonly hint: string;
+
+  constructor(code: ErrorCode, params: ErrorParams = {}, options?: { cause?: unknown }) {
+    const entry: ErrorEntry = ERRORS[code];
+    super(fill(entry.message, params), options);
+    this.name = 'HealthlogError';
+    this.code = code;
+    this.status = entry.status;
+    this.exitCode = entry.exitCode;
+    this.hint = fill(entry.hint, params);
+  }
+
+  /** The one shape of an error answer. */
+  toBody(): { error: { code: string; message: string; hint: string } } {
+    return { error: { code: this.code, message: this.message, hint: this.hint } };
+  }
+}
+
+/** The `code` of an error of Node or SQLite (`ENOSPC`, `SQLITE_BUSY_SNAPSHOT` …), null when it has none. */
+export function platformCode(error: unknown): string | null {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return null;
+  return typeof error.code === 'string' ? error.code : null;
+}
