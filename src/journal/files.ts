@@ -1,0 +1,97 @@
+/**
+ * The file operations the journal's promises rest on, as a value that is passed in: a test can count them, put
+ * them in order and make each of them fail, without a switch in the program itself.
+ *
+ * A rename or a new file is durable only when its *directory* was fsynced too; a new directory only when its
+ * parent was. Everything inside the commit section is synchronous, because nothing may come between; only the
+ * upload, which takes as long as the phone takes, writes through promises.
+ */
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { open } from 'node:fs/promises';
+
+/** A file being written by an upload. */
+export interface UploadFile {
+  /** Writes all of `bytes`; a disk that fills half-way is an error, never a short write. */
+  write(bytes: Uint8Array): Promise<void>;
+  fsync(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface FileLayer {
+  /** Makes one directory; EEXIST when it is there. */
+  mkdir(path: string): void;
+  rename(from: string, to: string): void;
+  fsyncDirectory(path: string): void;
+  unlink(path: string): void;
+  /** The names in a directory, unordered. */
+  readdir(path: string): string[];
+  /** Appends one line and fsyncs the file; a last line torn by a crash is closed first, never continued. */
+  appendLine(path: string, line: string): void;
+  /** Creates a file that must not exist yet. */
+  createUpload(path: string): Promise<UploadFile>;
+}
+
+function writeWhole(fd: number, bytes: Uint8Array): void {
+  for (let offset = 0; offset < bytes.length; ) offset += writeSync(fd, bytes, offset);
+}
+
+const LINE_END = 0x0a;
+
+function endsInsideLine(fd: number): boolean {
+  const { size } = fstatSync(fd);
+  if (size === 0) return false;
+  const last = Buffer.alloc(1);
+  readSync(fd, last, 0, 1, size - 1);
+  return last[0] !== LINE_END;
+}
+
+/** The real disk. */
+export const nodeFiles: FileLayer = {
+  mkdir: (path) => {
+    mkdirSync(path);
+  },
+  rename: renameSync,
+  fsyncDirectory: (path) => {
+    const fd = openSync(path, 'r');
+    try {
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+  },
+  unlink: unlinkSync,
+  readdir: (path) => readdirSync(path),
+  appendLine: (path, line) => {
+    const fd = openSync(path, 'a+', 0o600);
+    try {
+      writeWhole(fd, Buffer.from(`${endsInsideLine(fd) ? '\n' : ''}${line}\n`));
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+  },
+  createUpload: async (path) => {
+    const handle = await open(path, 'wx');
+    return {
+      write: async (bytes) => {
+        for (let offset = 0; offset < bytes.length; ) {
+          const { bytesWritten } = await handle.write(bytes, offset);
+          offset += bytesWritten;
+        }
+      },
+      fsync: () => handle.sync(),
+      close: () => handle.close(),
+    };
+  },
+};
