@@ -23,6 +23,8 @@ CREATE TABLE delivery_result (
   layer         TEXT    CHECK (layer IN ('raw', 'second', 'default', 'minute', 'hour', 'day', 'week', 'month', 'year')),
   layer_origin  TEXT    CHECK (layer_origin IN ('declared', 'bound', 'content', 'inherited', 'midnight', 'unknown')),
   layer_from    TEXT,                       -- the delivery the layer was inherited from
+  layer_bound   TEXT,                       -- no layer coarser than this can have made its stamps
+  speaks        INTEGER NOT NULL DEFAULT 0, -- 1 when it has a layer of its own or names a grouping: inheritance looks at these
   counters      TEXT,                       -- JSON: points, objects, changed, skipped, partial, incomparable, sections
   reasons       TEXT,                       -- JSON list of plain sentences: what was not understood, and why
   fold_ms       REAL,
@@ -31,8 +33,12 @@ CREATE TABLE delivery_result (
 ) STRICT;
 
 CREATE INDEX delivery_result_pending ON delivery_result (received_at, delivery_id) WHERE parse_status = 'pending';
+CREATE INDEX delivery_result_failed ON delivery_result (received_at, delivery_id) WHERE parse_status = 'failed';
+CREATE INDEX delivery_result_partial ON delivery_result (received_at, delivery_id) WHERE parse_status = 'partial';
 CREATE INDEX delivery_result_position ON delivery_result (received_at, delivery_id);
-CREATE INDEX delivery_result_automation ON delivery_result (profile, automation_id, received_at, delivery_id) WHERE automation_id IS NOT NULL;
+CREATE INDEX delivery_result_automation_pending ON delivery_result (profile, automation_id, received_at, delivery_id) WHERE parse_status = 'pending';
+CREATE INDEX delivery_result_speaks ON delivery_result (profile, automation_id, received_at, delivery_id) WHERE speaks = 1;
+CREATE INDEX delivery_result_needs_layer ON delivery_result (received_at, delivery_id) WHERE layer_origin IN ('inherited', 'midnight', 'unknown');
 CREATE INDEX delivery_result_session ON delivery_result (profile, session_id) WHERE session_id IS NOT NULL;
 
 CREATE TABLE series (
