@@ -1,0 +1,53 @@
+/**
+ * Numbers into the unit of the answer. A number that is already in that unit is passed on untouched, digit by
+ * digit; a unit that cannot be converted keeps its number and is named beside it.
+ */
+import { HealthlogError } from '../../journal/errors.js';
+import { unitFactor } from '../units.js';
+
+export type Conversion = (value: number) => number;
+
+const same: Conversion = (value) => value;
+
+export class Converter {
+  /** The unit of the answer. */
+  readonly unit: string;
+  readonly #known = new Map<string, Conversion | null>();
+
+  constructor(unit: string) {
+    this.unit = unit;
+  }
+
+  /** How numbers in `unit` become numbers of the answer, null when nobody knows. */
+  from(unit: string): Conversion | null {
+    let conversion = this.#known.get(unit);
+    if (conversion === undefined) {
+      conversion = this.#find(unit);
+      this.#known.set(unit, conversion);
+    }
+    return conversion;
+  }
+
+  #find(unit: string): Conversion | null {
+    if (unit === this.unit) return same;
+    const found = unitFactor(unit, this.unit);
+    if (found === null) return null;
+    const { factor, offset } = found;
+    if (factor === 1 && offset === 0) return same;
+    return (value) => value * factor + offset;
+  }
+}
+
+/**
+ * The unit of an answer: the one asked for, else the one of the metric.
+ * @throws HealthlogError bad_request when the unit asked for cannot be made from the metric's own.
+ */
+export function answerUnit(metric: string, own: string, asked: string | undefined): string {
+  if (asked === undefined || asked === own) return own;
+  if (unitFactor(own, asked) === null) {
+    throw new HealthlogError('bad_request', {
+      reason: `${metric} is kept in "${own}", which cannot be converted to "${asked}"`,
+    });
+  }
+  return asked;
+}

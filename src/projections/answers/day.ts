@@ -1,0 +1,178 @@
+/**
+ * Days: local days as written by the phone, put together from the grain that knows best (choose.ts).
+ *
+ * A fine bucket belongs to the local date of its own stamp. On a day of travel, or when the clock changes, a day is
+ * longer or shorter than 24 hours; every instant has one bucket per grain and counts once.
+ */
+import type { Grain } from '../layer.js';
+import { chooseFigure, type GrainView } from './choose.js';
+import type { Rules } from './combine.js';
+import { type Figure, localDayOf, type Point } from './point.js';
+import { DAY_MIN, OFFSET_MAX_S } from './range.js';
+import type { MetricSeries, Rows } from './rows.js';
+import { earliest, sweep } from './sweep.js';
+
+const DAY_S = 86_400;
+/** Days read at a time: a month of minutes is some 40 000 buckets. */
+const STRETCH_DAYS = 31;
+
+const FINE: readonly Grain[] = ['hour', 'minute', 'second'];
+
+export interface DayFigure {
+  /** Days since 1970-01-01 of the local date. */
+  readonly day: number;
+  readonly figure: Figure;
+}
+
+export interface Source {
+  readonly rows: Rows;
+  readonly series: MetricSeries;
+  readonly rules: Rules;
+}
+
+/** A place not behind the first local day at or after `day` of which anything finer than a week is known. */
+export function nextDay({ rows, series }: Source, day: number): number | null {
+  const firstSecond = day * DAY_S - OFFSET_MAX_S;
+  const places = [...series.byGrain].map(([grain, id]): number | null => {
+    switch (grain) {
+      case 'day':
+        return rows.nextBucket(id, day);
+      case 'raw': {
+        const ms = rows.nextSample(id, firstSecond * 1000);
+        return ms === null ? null : Math.floor((ms / 1000 - OFFSET_MAX_S) / DAY_S);
+      }
+      case 'hour':
+      case 'minute':
+      case 'second': {
+        const start = rows.nextBucket(id, firstSecond);
+        return start === null ? null : Math.floor((start - OFFSET_MAX_S) / DAY_S);
+      }
+      default:
+        return null;
+    }
+  });
+  const place = earliest(places);
+  return place === null ? null : Math.max(place, day);
+}
+
+/** Groups points by a key, keeping their order. */
+export function groupBy<T>(points: readonly T[], keyOf: (point: T) => number): Map<number, T[]> {
+  const groups = new Map<number, T[]>();
+  for (const point of points) {
+    const key = keyOf(point);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [point]);
+    else group.push(point);
+  }
+  return groups;
+}
+
+/** Calls `make` when the value is first asked for. */
+export function lazy<T>(make: () => T): () => T {
+  let made: { readonly value: T } | null = null;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
+
+/** The latest covering delivery of each day or hour of a series. */
+export function latestCoverage(
+  { rows, rules }: Source,
+  series: number,
+  unit: 'day' | 'hour',
+  first: number,
+  end: number,
+): ReadonlyMap<number, number> {
+  const latest = new Map<number, number>();
+  for (const { start, delivery } of rows.coverage(series, unit, first, end)) {
+    const known = latest.get(start);
+    latest.set(start, known === undefined ? delivery : rules.order.later(known, delivery));
+  }
+  return latest;
+}
+
+const NONE: readonly Point[] = [];
+
+/** One grain of a stretch of days: which of them are covered, and its buckets by day. */
+interface GrainStretch {
+  readonly grain: Grain;
+  readonly own: boolean;
+  readonly covered: ReadonlyMap<number, number>;
+  readonly byDay: () => ReadonlyMap<number, readonly Point[]>;
+}
+
+function fineStretch(source: Source, grain: Grain, id: number, first: number, end: number): GrainStretch {
+  return {
+    grain,
+    own: false,
+    covered: latestCoverage(source, id, 'day', first, end),
+    byDay: lazy(() =>
+      groupBy(source.rows.buckets(id, first * DAY_S - OFFSET_MAX_S, end * DAY_S + OFFSET_MAX_S), localDayOf),
+    ),
+  };
+}
+
+function stretchesOf(source: Source, first: number, end: number): GrainStretch[] {
+  const { rows, series } = source;
+  const stretches: GrainStretch[] = [];
+  const own = series.byGrain.get('day');
+  if (own !== undefined) {
+    const byDay = lazy(() => groupBy(rows.buckets(own, first, end), (point) => point.start));
+    stretches.push({ grain: 'day', own: true, covered: new Map(), byDay });
+  }
+  for (const grain of FINE) {
+    const id = series.byGrain.get(grain);
+    if (id !== undefined) stretches.push(fineStretch(source, grain, id, first, end));
+  }
+  return stretches;
+}
+
+/** The local days with `first` ≤ day < `end` of which something is known, in order. */
+export function daysBetween(source: Source, first: number, end: number): DayFigure[] {
+  const { rows, series, rules } = source;
+  const stretches = stretchesOf(source, first, end);
+  const raw = series.byGrain.get('raw');
+  const samplesByDay = lazy((): ReadonlyMap<number, readonly Point[]> => {
+    if (raw === undefined) return new Map();
+    const before = (first * DAY_S - OFFSET_MAX_S) * 1000 - 1;
+    const samples = rows.samples(
+      series,
+      raw,
+      [before, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
+      (end * DAY_S + OFFSET_MAX_S) * 1000,
+    );
+    return groupBy(samples, localDayOf);
+  });
+  const days: DayFigure[] = [];
+  for (let day = first; day < end; day += 1) {
+    const views = stretches.map(
+      (stretch): GrainView => ({
+        grain: stretch.grain,
+        own: stretch.own,
+        covering: stretch.covered.get(day) ?? null,
+        points: () => stretch.byDay().get(day) ?? NONE,
+      }),
+    );
+    const figure = chooseFigure({ ...rules, views, samples: () => samplesByDay().get(day) ?? NONE });
+    if (figure !== null) days.push({ day, figure });
+  }
+  return days;
+}
+
+/**
+ * The first days at or behind `from` and before `end` (days since 1970-01-01) of which something is known.
+ * @param wanted at least so many, fewer only when there are no more
+ */
+export function readDays(source: Source, from: number, end: number, wanted: number): DayFigure[] {
+  return sweep(
+    {
+      from: Math.max(from, DAY_MIN),
+      end,
+      next: (at) => nextDay(source, at),
+      stretch: (at) => at + STRETCH_DAYS,
+      read: (first, stop) => daysBetween(source, first, stop),
+    },
+    wanted,
+  );
+}
