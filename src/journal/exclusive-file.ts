@@ -11,9 +11,12 @@ export interface ExclusiveFile {
   release(): void;
 }
 
-/** Null when another process holds it. Throws what SQLite throws for everything else. */
-export function holdExclusively(path: string): ExclusiveFile | null {
-  const db = new Database(path, { timeout: 0 });
+/**
+ * Null when another process holds it and has not let go within `waitMs`, which stops the thread that long.
+ * Throws what SQLite throws for everything else.
+ */
+export function holdExclusively(path: string, waitMs = 0): ExclusiveFile | null {
+  const db = new Database(path, { timeout: waitMs });
   try {
     db.pragma('journal_mode = DELETE');
     db.exec('BEGIN EXCLUSIVE');

@@ -111,7 +111,7 @@ export function toRecorded(row: JournalRow): RecordedDelivery {
 }
 
 /** Opening and migrating may wait for another process that starts at the same moment. */
-const WRITE_TIMEOUT_MS = 5_000;
+export const WRITE_TIMEOUT_MS = 5_000;
 /** A reader of a WAL file hardly ever waits; when it does, the caller should know soon. */
 const READ_TIMEOUT_MS = 500;
 
