@@ -134,6 +134,12 @@ export const ERRORS = {
     message: 'Another rebuild or verify is already running (process {pid}).',
     hint: 'Wait until it has finished, or stop it.',
   },
+  no_room: {
+    status: 507,
+    exitCode: 1,
+    message: 'A second read model does not fit on the disk: it needs about {needed} bytes, {free} are free.',
+    hint: 'Free some space and try again. Nothing was changed.',
+  },
   bad_journal: {
     status: 503,
     exitCode: 1,

@@ -84,24 +84,26 @@ export class Ledger {
     if (last === undefined) return;
     this.#db
       .transaction(() => {
-        for (const row of rows) {
-          if (isLeftOut(row.id)) continue;
-          const evidence = row.source === 'import' ? row.clockAt : row.receivedAt;
-          const automationId = row.automation.id;
-          this.#enrol.run(
-            row.seq,
-            row.id,
-            row.receivedAt,
-            evidence,
-            row.profile,
-            automationId,
-            row.sessionId,
-          );
-          if (row.sessionId !== null) this.#batches.run(row.profile, automationId ?? '', row.sessionId);
-        }
+        for (const row of rows) if (!isLeftOut(row.id)) this.#take(row);
         this.#mark.run(last.seq, last.id);
       })
       .immediate();
+  }
+
+  /** Takes in what was left out before; the mark is already behind it. */
+  enrolLate(rows: readonly JournalRow[]): void {
+    this.#db
+      .transaction(() => {
+        for (const row of rows) this.#take(row);
+      })
+      .immediate();
+  }
+
+  #take(row: JournalRow): void {
+    const evidence = row.source === 'import' ? row.clockAt : row.receivedAt;
+    const automationId = row.automation.id;
+    this.#enrol.run(row.seq, row.id, row.receivedAt, evidence, row.profile, automationId, row.sessionId);
+    if (row.sessionId !== null) this.#batches.run(row.profile, automationId ?? '', row.sessionId);
   }
 
   /** The next pending deliveries behind the cursor, in journal order. */

@@ -193,6 +193,25 @@ export function addOutcome(sum: OutcomeSum, outcome: Outcome): OutcomeSum {
   };
 }
 
+function addCounts<K extends string>(
+  a: Readonly<Partial<Record<K, number>>>,
+  b: Readonly<Partial<Record<K, number>>>,
+): Partial<Record<K, number>> {
+  const sum: Partial<Record<K, number>> = { ...a };
+  for (const key in b) sum[key] = (sum[key] ?? 0) + (b[key] ?? 0);
+  return sum;
+}
+
+/** Outcomes of two passes, summed. */
+export function addOutcomes(a: OutcomeSum, b: OutcomeSum): OutcomeSum {
+  return {
+    deliveries: a.deliveries + b.deliveries,
+    byClass: addCounts(a.byClass, b.byClass),
+    byStatus: addCounts(a.byStatus, b.byStatus),
+    counters: addCounters(a.counters, b.counters),
+  };
+}
+
 /** The exit code of a rebuild that met these outcomes; 1 beats 4, because it needs a person. */
 export function exitCodeOf(sum: OutcomeSum): 0 | 1 | 4 {
   const codes = (Object.keys(sum.byClass) as OutcomeClass[]).map((name): number => CLASSES[name].exitCode);

@@ -1,0 +1,380 @@
+/**
+ * Rebuild: the read model once more from the archive, and the proof that it says the same (design §8).
+ *
+ * A rebuild is an ordinary pass over an empty generation. It works beside a running service and without one:
+ *  1. the build lock; room for a second read model; reconciliation of archive and journal;
+ *  2. one read snapshot of the live generation; a new generation folded exactly to the snapshot's mark, without
+ *     what was pending there; both compared, row by row;
+ *  3. verify stops here and removes what it built. A rebuild folds what has come since, seals the file and
+ *     announces it as READY;
+ *  4. only the owner of the data folder's lock switches: the service, between two deliveries, or, without one,
+ *     this command, holding the lock for that moment.
+ * Cancelling at any time leaves the live generation as it was.
+ */
+import { statfsSync, statSync } from 'node:fs';
+import type Database from 'better-sqlite3';
+import { z } from 'zod';
+import type { Clock } from '../journal/clock.js';
+import { HealthlogError } from '../journal/errors.js';
+import type { DataFolder } from '../journal/folder.js';
+import { acquireLock } from '../journal/lock.js';
+import type { DeliveryId } from '../journal/position.js';
+import { adoptOrphans, findOrphans } from '../journal/reconcile.js';
+import { Journal } from '../journal/store.js';
+import { builderPid, tryBuildLock } from './build-lock.js';
+import {
+  announceReady,
+  currentGeneration,
+  type GenerationFile,
+  openLive,
+  removeGeneration,
+  removeOldGenerations,
+  sealGeneration,
+  startGeneration,
+  switchToReady,
+} from './generations.js';
+import { Inheritance, type InheritanceMismatch } from './inheritance.js';
+import { Ledger } from './ledger.js';
+import { compareGenerations, type TableDifference } from './oracle.js';
+import { addOutcomes, countersOf, exitCodeOf, NO_OUTCOMES, type OutcomeSum } from './outcome.js';
+import { FOLD_VERSION, readMeta } from './readmodel.js';
+import { type PassReport, Runner, type RunnerOptions } from './runner.js';
+
+export interface RebuildProgress {
+  readonly done: number;
+  readonly total: number;
+  readonly points: number;
+  readonly pointsPerSecond: number;
+  /** Null until there is something to reckon with. */
+  readonly secondsLeft: number | null;
+}
+
+export interface RebuildOptions {
+  readonly folder: DataFolder;
+  readonly clock: Clock;
+  /** Stop before anything is switched, and remove what was built. */
+  readonly dryRun: boolean;
+  /** Switch although bodies that the live generation folded are gone. */
+  readonly acceptLoss: boolean;
+  readonly onProgress?: (progress: RebuildProgress) => void;
+  readonly cancelled?: () => boolean;
+  readonly onFault?: (id: DeliveryId, error: unknown) => void;
+}
+
+/** What a switch came to. `waiting`: it is announced, and the running service takes it over by itself. */
+export type SwitchResult = 'switched' | 'waiting' | 'none';
+
+export interface RebuildReport {
+  readonly exitCode: 0 | 1 | 3 | 4;
+  readonly result: SwitchResult;
+  readonly generation: string | null;
+  readonly deliveries: number;
+  readonly outcomes: OutcomeSum;
+  readonly compared: boolean;
+  readonly differences: readonly TableDifference[];
+  readonly mismatches: readonly InheritanceMismatch[];
+  /** Bodies in the archive without a journal row: taken in by a rebuild, only reported by a verify. */
+  readonly orphans: readonly string[];
+  readonly damaged: readonly { readonly path: string; readonly reason: string }[];
+  /** Deliveries that the live generation shows and whose body can no longer be read. */
+  readonly lost: readonly { readonly id: string; readonly archivePath: string; readonly reason: string }[];
+  readonly cancelled: boolean;
+  /** The circumstance that ended the folding; null when none did. */
+  readonly stoppedBy: string | null;
+  readonly deferred: readonly DeliveryId[];
+}
+
+/** A second read model needs about as much room as the first; some slack for its log. */
+const ROOM_FACTOR = 1.3;
+
+/** How long this command waits for a running service to take a finished generation over. */
+const SWITCH_WAIT_MS = 60_000;
+const SWITCH_LOOK_EVERY_MS = 100;
+
+/** @throws HealthlogError build_locked, no_room, not_found; what SQLite and the file system throw */
+export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
+  const { folder, clock, dryRun } = options;
+  Journal.open(folder, 'read').close();
+  const lock = tryBuildLock(folder, clock);
+  if (lock === null) throw new HealthlogError('build_locked', { pid: builderPid(folder) ?? 'unknown' });
+  try {
+    removeOldGenerations(folder);
+    checkRoom(folder);
+    const found = reconcile(folder, dryRun);
+    const { report, finished } = buildAnew(options, found);
+    if (finished === null) return report;
+    announceReady(folder, finished);
+    const result = await switchOver(folder, clock, finished, options.cancelled ?? (() => false));
+    return { ...report, result, generation: finished.name };
+  } finally {
+    lock.release();
+  }
+}
+
+/** Builds a generation and, unless it is of no use, leaves it sealed. */
+function buildAnew(
+  options: RebuildOptions,
+  found: Found,
+): { readonly report: RebuildReport; readonly finished: GenerationFile | null } {
+  const { folder, dryRun, acceptLoss } = options;
+  const journal = Journal.open(folder, 'read');
+  try {
+    let proof: Proof | null = null;
+    for (;;) {
+      const { file, db } = startGeneration(folder, journal.meta().epoch);
+      let finished: GenerationFile | null = null;
+      try {
+        const built = build(options, journal, file, db, proof);
+        if (built === null) {
+          // What was pending in the live generation came before what had been folded: once more, in one order.
+          proof ??= NOT_COMPARED;
+          continue;
+        }
+        proof = built.proof;
+        const report = reportOf(built, found, dryRun);
+        if (!dryRun && mayAnnounce(report, acceptLoss)) {
+          sealGeneration(file, db);
+          finished = file;
+        }
+        return { report, finished };
+      } finally {
+        if (finished === null) {
+          db.close();
+          removeGeneration(file);
+        }
+      }
+    }
+  } finally {
+    journal.close();
+  }
+}
+
+/** Work that was put off, a cancelled run, or bodies that are gone: the live generation stays. */
+function mayAnnounce(report: RebuildReport, acceptLoss: boolean): boolean {
+  if (report.cancelled || report.deferred.length > 0) return false;
+  return report.lost.length === 0 || acceptLoss;
+}
+
+function checkRoom(folder: DataFolder): void {
+  const live = currentGeneration(folder);
+  if (live === null) return;
+  const size = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  const needed = Math.ceil((size(live.path) + size(`${live.path}-wal`)) * ROOM_FACTOR);
+  const { bavail, bsize } = statfsSync(folder.readmodel);
+  if (bavail * bsize < needed) throw new HealthlogError('no_room', { needed, free: bavail * bsize });
+}
+
+type Found = Pick<RebuildReport, 'orphans' | 'damaged'>;
+
+/** Bodies without a row are taken in before a rebuild; a verify only says that they are there. */
+function reconcile(folder: DataFolder, dryRun: boolean): Found {
+  const journal = Journal.open(folder, dryRun ? 'read' : 'write');
+  try {
+    if (dryRun) return { orphans: findOrphans(folder, journal), damaged: [] };
+    const { adopted, damaged } = adoptOrphans({ folder, journal });
+    return { orphans: adopted.map(({ archivePath }) => archivePath), damaged };
+  } finally {
+    journal.close();
+  }
+}
+
+/** What the comparison with the live generation showed. */
+type Proof = Pick<RebuildReport, 'compared' | 'differences' | 'mismatches' | 'lost'>;
+
+const NOT_COMPARED: Proof = { compared: false, differences: [], mismatches: [], lost: [] };
+
+interface Built {
+  readonly proof: Proof;
+  readonly passes: readonly PassReport[];
+}
+
+/** @returns null when folding in two steps broke the journal order and has to be done again in one */
+function build(
+  options: RebuildOptions,
+  journal: Journal,
+  file: GenerationFile,
+  db: Database.Database,
+  known: Proof | null,
+): Built | null {
+  const meter = new Meter(journal.count(), options.onProgress);
+  const fold = (limits: Pick<RunnerOptions, 'enrolUpTo' | 'leftOut'>): PassReport =>
+    new Runner({
+      ...limits,
+      journal,
+      generation: db,
+      archiveRoot: options.folder.archive,
+      clock: options.clock,
+      stopped: options.cancelled ?? (() => false),
+      afterFold: (_id, outcome) => meter.count(countersOf(outcome).points),
+      onFault: options.onFault ?? (() => undefined),
+    }).pass();
+  const snapshot = known === null ? openSnapshot(options.folder, journal, file) : null;
+  if (snapshot === null) return finish(known ?? NOT_COMPARED, [fold({})]);
+  let proof: Proof = { ...NOT_COMPARED, mismatches: snapshot.mismatches };
+  const passes = [fold({ enrolUpTo: snapshot.enrolledSeq, leftOut: snapshot.pending })];
+  try {
+    if (passes.every(isWhole)) proof = { ...proof, ...compare(snapshot, journal) };
+  } finally {
+    snapshot.close();
+  }
+  if (options.dryRun || !passes.every(isWhole)) return finish(proof, passes);
+  const late = [...snapshot.pending].map((id) => journal.byId(id)).filter((row) => row !== null);
+  new Ledger(db).enrolLate(late);
+  passes.push(fold({}));
+  return finish(proof, passes);
+}
+
+function finish(proof: Proof, passes: readonly PassReport[]): Built | null {
+  return passes.some(({ end }) => end === 'stale') ? null : { proof, passes };
+}
+
+function isWhole(pass: PassReport): boolean {
+  return pass.end === 'caught_up' && pass.deferred.length + pass.unrecorded.length === 0;
+}
+
+interface Snapshot {
+  readonly db: Database.Database;
+  readonly enrolledSeq: number;
+  readonly pending: ReadonlySet<string>;
+  readonly mismatches: readonly InheritanceMismatch[];
+  close(): void;
+}
+
+/**
+ * One read snapshot of the live generation, with the new file attached beside it: it is read for the first time
+ * when it has been built. Null when there is nothing this version could be compared with.
+ */
+function openSnapshot(folder: DataFolder, journal: Journal, built: GenerationFile): Snapshot | null {
+  const live = openLive(folder);
+  if (live === null) return null;
+  const { db } = live;
+  let keep = false;
+  try {
+    const before = readMeta(db);
+    if (before.foldVersion !== FOLD_VERSION || before.journalEpoch !== journal.meta().epoch) return null;
+    db.prepare('ATTACH ? AS rebuilt').run(built.path);
+    db.exec('BEGIN');
+    const { enrolledSeq } = readMeta(db);
+    const pending = db
+      .prepare<[], { delivery_id: string }>(
+        "SELECT delivery_id FROM delivery_result WHERE parse_status = 'pending'",
+      )
+      .all();
+    keep = true;
+    return {
+      db,
+      enrolledSeq,
+      pending: new Set(pending.map((row) => row.delivery_id)),
+      mismatches: new Inheritance(db).mismatches(),
+      close: () => db.close(),
+    };
+  } finally {
+    if (!keep) db.close();
+  }
+}
+
+function compare({ db }: Snapshot, journal: Journal): Omit<Proof, 'mismatches'> {
+  const rows = db
+    .prepare<[], { delivery_id: string; reasons: string }>(`
+      SELECT l.delivery_id, r.reasons FROM main.delivery_result l JOIN rebuilt.delivery_result r ON r.seq = l.seq
+      WHERE l.parse_status IN ('parsed', 'partial') AND r.class = 'unreadable' ORDER BY l.received_at, l.delivery_id`)
+    .all();
+  const lost = rows.map(({ delivery_id, reasons }) => ({
+    id: delivery_id,
+    archivePath: journal.byId(delivery_id)?.archivePath ?? '',
+    reason: z.array(z.string()).parse(JSON.parse(reasons)).join('; '),
+  }));
+  return { compared: true, differences: compareGenerations(db, 'main', 'rebuilt'), lost };
+}
+
+function reportOf({ proof, passes }: Built, found: Found, dryRun: boolean): RebuildReport {
+  const outcomes = passes.reduce((sum, pass) => addOutcomes(sum, pass.outcomes), NO_OUTCOMES);
+  const last = passes[passes.length - 1];
+  const report = {
+    ...proof,
+    ...found,
+    result: 'none' as const,
+    generation: null,
+    deliveries: outcomes.deliveries,
+    outcomes,
+    cancelled: passes.some(({ end }) => end === 'stopped'),
+    stoppedBy: passes.find(({ end }) => end === 'circumstances' || end === 'damaged')?.reason ?? null,
+    deferred: last === undefined ? [] : [...last.deferred, ...last.unrecorded],
+  };
+  return { ...report, exitCode: exitCode(report, found, dryRun) };
+}
+
+/** 3 beats 1 beats 4 (design §8); a lost body explains the rows that differ, and is 1. */
+function exitCode(
+  report: Omit<RebuildReport, 'exitCode'>,
+  { damaged, orphans }: Found,
+  dryRun: boolean,
+): RebuildReport['exitCode'] {
+  if (report.lost.length > 0) return 1;
+  if (report.differences.length > 0 || report.mismatches.length > 0) return 3;
+  const code = exitCodeOf(report.outcomes);
+  if (code === 1 || damaged.length > 0 || (dryRun && orphans.length > 0)) return 1;
+  const unfinished = report.cancelled || report.stoppedBy !== null || report.deferred.length > 0;
+  return unfinished ? 4 : 0;
+}
+
+/** The service takes it over, or, when none runs, this command does, holding the lock for that moment. */
+async function switchOver(
+  folder: DataFolder,
+  clock: Clock,
+  file: GenerationFile,
+  cancelled: () => boolean,
+): Promise<SwitchResult> {
+  const endMs = performance.now() + SWITCH_WAIT_MS;
+  while (performance.now() < endMs && !cancelled()) {
+    if (currentGeneration(folder)?.name === file.name) return 'switched';
+    const lock = tryLock(folder, clock);
+    if (lock !== null) {
+      try {
+        switchToReady(folder);
+      } finally {
+        lock.release();
+      }
+      continue;
+    }
+    await new Promise((resolve) => setTimeout(resolve, SWITCH_LOOK_EVERY_MS));
+  }
+  return 'waiting';
+}
+
+/** Null while a service holds it. */
+function tryLock(folder: DataFolder, clock: Clock): ReturnType<typeof acquireLock> | null {
+  try {
+    return acquireLock(folder, clock);
+  } catch (error) {
+    if (error instanceof HealthlogError && error.code === 'locked') return null;
+    throw error;
+  }
+}
+
+/** Progress by the deliveries done; the time left assumes that the rest is like what is done. */
+class Meter {
+  readonly #total: number;
+  readonly #tell: ((progress: RebuildProgress) => void) | undefined;
+  readonly #startedMs = performance.now();
+  #done = 0;
+  #points = 0;
+
+  constructor(total: number, tell: ((progress: RebuildProgress) => void) | undefined) {
+    this.#total = total;
+    this.#tell = tell;
+  }
+
+  count(points: number): void {
+    this.#done += 1;
+    this.#points += points;
+    const seconds = (performance.now() - this.#startedMs) / 1000;
+    this.#tell?.({
+      done: this.#done,
+      total: Math.max(this.#total, this.#done),
+      points: this.#points,
+      pointsPerSecond: seconds > 0 ? this.#points / seconds : 0,
+      secondsLeft: this.#done === 0 ? null : (seconds / this.#done) * Math.max(0, this.#total - this.#done),
+    });
+  }
+}
