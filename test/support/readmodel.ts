@@ -59,8 +59,17 @@ export class ReadModelBuilder {
   readonly profile: string;
   readonly #seqs = new Map<string, number>();
 
-  constructor(options: { readonly path?: string; readonly profile?: string; readonly epoch?: string } = {}) {
-    this.db = new BetterSqlite3(options.path ?? ':memory:');
+  constructor(
+    options: {
+      readonly path?: string;
+      readonly profile?: string;
+      readonly epoch?: string;
+      readonly onStatement?: (sql: string) => void;
+    } = {},
+  ) {
+    this.db = new BetterSqlite3(options.path ?? ':memory:', {
+      verbose: (sql) => options.onStatement?.(String(sql)),
+    });
     this.profile = options.profile ?? 'me';
     for (const file of readdirSync(MIGRATIONS).sort())
       this.db.exec(readFileSync(join(MIGRATIONS, file), 'utf8'));
