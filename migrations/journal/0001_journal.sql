@@ -32,6 +32,10 @@ CREATE TRIGGER delivery_is_never_updated BEFORE UPDATE ON delivery
 BEGIN SELECT RAISE(ABORT, 'journal rows are never updated'); END;
 CREATE TRIGGER delivery_is_never_deleted BEFORE DELETE ON delivery
 BEGIN SELECT RAISE(ABORT, 'journal rows are never deleted'); END;
+-- INSERT OR REPLACE deletes without asking the trigger above.
+CREATE TRIGGER delivery_is_never_replaced BEFORE INSERT ON delivery
+WHEN EXISTS (SELECT 1 FROM delivery WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM delivery WHERE seq = NEW.seq)
+BEGIN SELECT RAISE(ABORT, 'journal rows are never replaced'); END;
 
 -- A person sets a wrong delivery aside (test data, somebody else's phone).
 CREATE TABLE exclusion (
