@@ -1,0 +1,264 @@
+/**
+ * `ack`: how long a phone waits for its 200, from the first byte sent to the last byte of the answer.
+ *
+ * The service and the floor (ack-floor.ts) are two processes on the loopback interface. Each round posts the same
+ * body once to each, in changing order, over a connection that is already open. Between rounds the service may
+ * finish folding, so that what is measured is the answer and not the fold on a shared machine.
+ *
+ * `ack-same-bytes` posts bodies of one length with ten times fewer points, the rest being one long text: when the
+ * answer follows the bytes, its rows show the same time.
+ */
+import { execFile, execFileSync } from 'node:child_process';
+import { Agent, request } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import Database from 'better-sqlite3';
+import { dayOfYmd } from '../src/projections/dates.js';
+import { bodyOfBytes, deliveryBody, EMPTY_RUN } from './body.js';
+import {
+  type BenchOptions,
+  type BenchRow,
+  benchRow,
+  median,
+  ROOT,
+  startServer,
+  type Times,
+  withFolder,
+} from './harness.js';
+
+const FIRST_DAY = dayOfYmd(2025, 3, 10);
+const ANSWER_MS_MAX = 120_000;
+const FOLD_MS_MAX = 180_000;
+const POLL_MS = 15;
+const WARM_UP_ROUNDS = 3;
+
+/** Points of a body, and how often it is posted. */
+const QUICK: readonly (readonly [number, number])[] = [
+  [0, 25],
+  [1_001, 25],
+  [4_001, 21],
+  [16_001, 15],
+  [64_001, 7],
+];
+const FULL: readonly (readonly [number, number])[] = [
+  [0, 101],
+  [1_001, 101],
+  [4_001, 101],
+  [16_001, 51],
+  [64_001, 25],
+  [256_001, 11],
+  [1_000_000, 7],
+];
+const SAME_BYTES_POINTS = [1_601, 16_001] as const;
+
+/** The service runs compiled, as users run it; what is measured must be what stands in src. */
+function compile(): void {
+  const args = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'];
+  execFileSync(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 2, 2] });
+}
+
+interface Target {
+  readonly url: URL;
+  readonly agent: Agent;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Milliseconds until the whole answer is read. Throws when it is not a 200. */
+function post({ url, agent, headers }: Target, body: Buffer): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const startedMs = performance.now();
+    const sent = request(
+      url,
+      {
+        method: 'POST',
+        agent,
+        headers: { ...headers, 'content-type': 'application/json', 'content-length': body.length },
+        timeout: ANSWER_MS_MAX,
+      },
+      (answer) => {
+        let text = '';
+        answer.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk;
+        });
+        answer.once('error', reject);
+        answer.once('end', () => {
+          const ms = performance.now() - startedMs;
+          if (answer.statusCode === 200) resolve(ms);
+          else reject(new Error(`${url.pathname} answered ${answer.statusCode}: ${text.slice(0, 300)}`));
+        });
+      },
+    );
+    sent.once('timeout', () => sent.destroy(new Error(`no answer within ${ANSWER_MS_MAX / 1000} s`)));
+    sent.once('error', reject);
+    sent.end(body);
+  });
+}
+
+async function makeToken(data: string, name: string, scope: string): Promise<string> {
+  const args = [
+    'bin/healthlog',
+    'token',
+    'add',
+    name,
+    '--scope',
+    scope,
+    '--profile',
+    'me',
+    '--json',
+    '--data',
+    data,
+  ];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: ROOT, timeout: 30_000 });
+  const made: unknown = JSON.parse(stdout);
+  if (typeof made === 'object' && made !== null && 'token' in made && typeof made.token === 'string')
+    return made.token;
+  throw new Error('token add printed no token');
+}
+
+/** Waits until the service has nothing left to fold. */
+async function untilIdle(base: URL, token: string): Promise<void> {
+  const deadlineMs = performance.now() + FOLD_MS_MAX;
+  for (;;) {
+    const answer = await fetch(new URL('/v1/status', base), {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    const status: unknown = await answer.json();
+    if (!answer.ok) throw new Error(`/v1/status answered ${answer.status}: ${JSON.stringify(status)}`);
+    if (typeof status !== 'object' || status === null || !('pending' in status) || !('state' in status)) {
+      throw new Error('/v1/status does not say how much is pending');
+    }
+    if (status.pending === 0 && status.state !== 'folding') return;
+    if (performance.now() > deadlineMs)
+      throw new Error(`${String(status.pending)} deliveries are still pending`);
+    await delay(POLL_MS);
+  }
+}
+
+interface Pair {
+  readonly service: Target;
+  readonly floor: Target;
+  /** Waits until the service does nothing but wait. */
+  readonly settle: () => Promise<void>;
+}
+
+interface Case {
+  readonly bench: string;
+  readonly points: number;
+  readonly body: Buffer;
+}
+
+/** Interleaved rounds over all cases and both programs. */
+async function measure(
+  cases: readonly Case[],
+  rounds: number,
+  { service, floor, settle }: Pair,
+): Promise<{ times: Times; floorTimes: Times }[]> {
+  const results = cases.map((): { times: Times; floorTimes: Times } => ({ times: [], floorTimes: [] }));
+  const warmUp = Math.min(WARM_UP_ROUNDS, rounds);
+  for (let round = -warmUp; round < rounds; round++) {
+    for (const [at, { body }] of cases.entries()) {
+      const serviceFirst = round % 2 === 0;
+      const early = await post(serviceFirst ? service : floor, body);
+      // The floor does not fold, and the service must not while the floor is measured.
+      await settle();
+      const late = await post(serviceFirst ? floor : service, body);
+      await settle();
+      if (round < 0) continue;
+      results[at]?.times.push(serviceFirst ? early : late);
+      results[at]?.floorTimes.push(serviceFirst ? late : early);
+    }
+  }
+  return results;
+}
+
+/** Median of one small INSERT and its COMMIT in WAL with synchronous = FULL, milliseconds. */
+function bareCommitMs(folder: string): number {
+  const db = new Database(join(folder, 'commit.db'));
+  db.pragma('journal_mode = WAL');
+  db.pragma('synchronous = FULL');
+  db.exec('CREATE TABLE row (id INTEGER PRIMARY KEY, text TEXT)');
+  const insert = db.prepare('INSERT INTO row (text) VALUES (?)');
+  const commit = db.transaction(() => insert.run('x'.repeat(300)));
+  const times: Times = [];
+  for (let round = 0; round < 60; round++) {
+    const startedMs = performance.now();
+    commit.immediate();
+    if (round >= 10) times.push(performance.now() - startedMs);
+  }
+  db.close();
+  return median(times);
+}
+
+async function* rows(pair: Pair, commitMs: number, { quick, note }: BenchOptions): AsyncGenerator<BenchRow> {
+  for (const [points, rounds] of quick ? QUICK : FULL) {
+    note(`ack: ${points} points, ${rounds} rounds`);
+    const body = points === 0 ? EMPTY_RUN : deliveryBody({ points, seed: points, firstDay: FIRST_DAY });
+    const [result] = await measure([{ bench: 'ack', points, body }], rounds, pair);
+    if (result === undefined) continue;
+    yield benchRow({ bench: 'ack', points, bytes: body.length, commitMs }, result.times, result.floorTimes);
+  }
+  const [few, many] = SAME_BYTES_POINTS;
+  const whole = deliveryBody({ points: many, seed: 7, firstDay: FIRST_DAY });
+  const cases: Case[] = [
+    {
+      bench: 'ack-same-bytes',
+      points: few,
+      body: bodyOfBytes({ points: few, seed: 7, firstDay: FIRST_DAY }, whole.length),
+    },
+    { bench: 'ack-same-bytes', points: many, body: whole },
+  ];
+  const rounds = quick ? 9 : 31;
+  note(`ack: ${few} and ${many} points in the same number of bytes, ${rounds} rounds`);
+  for (const [at, { times, floorTimes }] of (await measure(cases, rounds, pair)).entries()) {
+    const { bench = '', points = 0 } = cases[at] ?? {};
+    yield benchRow({ bench, points, bytes: whole.length, commitMs }, times, floorTimes);
+  }
+}
+
+export async function* ack(options: BenchOptions): AsyncGenerator<BenchRow> {
+  compile();
+  yield* withFolder(async function* (folder) {
+    const data = join(folder, 'data');
+    const agents = [0, 1].map(() => new Agent({ keepAlive: true, maxSockets: 1, timeout: ANSWER_MS_MAX }));
+    const [serviceAgent = new Agent(), floorAgent = new Agent()] = agents;
+    const floor = await startServer(['--import', 'tsx', 'bench/ack-floor.ts', join(folder, 'floor')]);
+    try {
+      const service = await startServer([
+        'bin/healthlog',
+        'serve',
+        '--host',
+        '127.0.0.1',
+        '--port',
+        '0',
+        '--data',
+        data,
+      ]);
+      try {
+        const ingest = await makeToken(data, 'bench', 'ingest');
+        const read = await makeToken(data, 'bench-status', 'read');
+        const pair: Pair = {
+          service: {
+            url: new URL('/v1/ingest', service.url),
+            agent: serviceAgent,
+            headers: {
+              authorization: `Bearer ${ingest}`,
+              'automation-id': '3F2504E0-4F89-41D3-9A0C-0305E82C3301',
+              'automation-name': 'Health Metrics',
+              'automation-aggregation': 'Minutes',
+              'automation-period': 'Since Last Sync',
+            },
+          },
+          floor: { url: new URL('/v1/ingest', floor.url), agent: floorAgent, headers: {} },
+          settle: () => untilIdle(service.url, read),
+        };
+        yield* rows(pair, bareCommitMs(folder), options);
+      } finally {
+        for (const agent of agents) agent.destroy();
+        await service.stop();
+      }
+    } finally {
+      await floor.stop();
+    }
+  });
+}
