@@ -35,11 +35,11 @@ const WARM_UP_ROUNDS = 3;
 
 /** Points of a body, and how often it is posted. */
 const QUICK: readonly (readonly [number, number])[] = [
-  [0, 25],
-  [1_001, 25],
-  [4_001, 21],
-  [16_001, 15],
-  [64_001, 7],
+  [0, 15],
+  [1_001, 15],
+  [4_001, 15],
+  [16_001, 11],
+  [64_001, 5],
 ];
 const FULL: readonly (readonly [number, number])[] = [
   [0, 101],
@@ -208,7 +208,7 @@ async function* rows(pair: Pair, commitMs: number, { quick, note }: BenchOptions
     },
     { bench: 'ack-same-bytes', points: many, body: whole },
   ];
-  const rounds = quick ? 9 : 31;
+  const rounds = quick ? 7 : 31;
   note(`ack: ${few} and ${many} points in the same number of bytes, ${rounds} rounds`);
   for (const [at, { times, floorTimes }] of (await measure(cases, rounds, pair)).entries()) {
     const { bench = '', points = 0 } = cases[at] ?? {};
