@@ -63,8 +63,8 @@ export class Ledger {
       VALUES (?, ?, ?, ?, ?, ?, ?, 'pending')`);
     this.#batches = db.prepare(`
       INSERT INTO automation (profile, automation_id, batches)
-      SELECT ?1, ?2, 1 FROM delivery_result
-      WHERE profile = ?1 AND session_id = ?3 AND coalesce(automation_id, '') = ?2
+      SELECT @profile, @automation, 1 FROM delivery_result
+      WHERE profile = @profile AND session_id = @session AND coalesce(automation_id, '') = @automation
       GROUP BY 1 HAVING count(*) > 1
       ON CONFLICT (profile, automation_id) DO UPDATE SET batches = 1`);
     this.#mark = db.prepare('UPDATE generation SET enrolled_seq = ?, enrolled_id = ?');
@@ -103,7 +103,9 @@ export class Ledger {
     const evidence = row.source === 'import' ? row.clockAt : row.receivedAt;
     const automationId = row.automation.id;
     this.#enrol.run(row.seq, row.id, row.receivedAt, evidence, row.profile, automationId, row.sessionId);
-    if (row.sessionId !== null) this.#batches.run(row.profile, automationId ?? '', row.sessionId);
+    if (row.sessionId !== null) {
+      this.#batches.run({ profile: row.profile, automation: automationId ?? '', session: row.sessionId });
+    }
   }
 
   /** The next pending deliveries behind the cursor, in journal order. */
