@@ -48,11 +48,11 @@ function saysNothing(piece: Piece): boolean {
 }
 
 function convertPiece(piece: Piece, converter: Converter): Piece {
+  if (piece.unit === converter.unit) return piece;
   const conversion = converter.from(piece.unit);
   if (conversion === null) return piece;
   const convert = (value: number | null): number | null => (value === null ? null : conversion(value));
   return {
-    ...piece,
     value: convert(piece.value),
     min: convert(piece.min),
     max: convert(piece.max),
@@ -60,6 +60,8 @@ function convertPiece(piece: Piece, converter: Converter): Piece {
       piece.parts &&
       new Map([...piece.parts].map(([name, value]): [string, number] => [name, conversion(value)])),
     unit: converter.unit,
+    weight: piece.weight,
+    delivery: piece.delivery,
   };
 }
 
@@ -128,14 +130,23 @@ function putTogether(pieces: readonly Piece[], unit: string, delivery: number, {
 
 /** One figure out of many pieces, in the unit of the answer where possible; null when none of them says anything. */
 export function combine(pieces: readonly Piece[], rules: Rules): Combined | null {
-  const speaking = pieces.filter((piece) => !saysNothing(piece));
+  const speaking = pieces.every((piece) => !saysNothing(piece))
+    ? pieces
+    : pieces.filter((piece) => !saysNothing(piece));
   const chosen = inOneUnit(speaking, rules);
   const [first] = chosen;
   const delivery = latest(chosen, rules.order);
   if (first === undefined || delivery === null) return null;
   const piece = chosen.length === 1 ? first : putTogether(chosen, first.unit, delivery, rules);
+  const { value, min, max, parts, unit, weight } = convertPiece(piece, rules.converter);
   return {
-    ...convertPiece(piece, rules.converter),
+    value,
+    min,
+    max,
+    parts,
+    unit,
+    weight,
+    delivery,
     count: chosen.length,
     whole: chosen.length === speaking.length,
   };

@@ -13,8 +13,10 @@ import type { MetricSeries, Rows } from './rows.js';
 import { earliest, sweep } from './sweep.js';
 
 const DAY_S = 86_400;
-/** Days read at a time: a month of minutes is some 40 000 buckets. */
+/** Days looked at at a time. */
 const STRETCH_DAYS = 31;
+/** Days of fine buckets read at a time: two weeks of minutes are some 20 000 buckets. */
+const FINE_DAYS = 14;
 
 const FINE: readonly Grain[] = ['hour', 'minute', 'second'];
 
@@ -99,16 +101,40 @@ interface GrainStretch {
   readonly grain: Grain;
   readonly own: boolean;
   readonly covered: ReadonlyMap<number, number>;
-  readonly byDay: () => ReadonlyMap<number, readonly Point[]>;
+  readonly pointsOf: (day: number) => readonly Point[];
+}
+
+/**
+ * The points of one day after the other, read from the first one asked for: days that another grain answers cost
+ * nothing. What is asked for in a row is read in ever longer runs, up to FINE_DAYS.
+ */
+function byDay(
+  end: number,
+  read: (first: number, end: number) => readonly Point[],
+): (day: number) => readonly Point[] {
+  let first = 0;
+  let stop = 0;
+  let length = 1;
+  let groups: ReadonlyMap<number, readonly Point[]> = new Map();
+  return (day) => {
+    if (day < first || day >= stop) {
+      length = day === stop ? Math.min(FINE_DAYS, length * 2) : 1;
+      first = day;
+      stop = Math.min(end, day + length);
+      groups = groupBy(read(first, stop), localDayOf);
+    }
+    return groups.get(day) ?? NONE;
+  };
 }
 
 function fineStretch(source: Source, grain: Grain, id: number, first: number, end: number): GrainStretch {
+  const { rows, series } = source;
   return {
     grain,
     own: false,
     covered: latestCoverage(source, id, 'day', first, end),
-    byDay: lazy(() =>
-      groupBy(source.rows.buckets(id, first * DAY_S - OFFSET_MAX_S, end * DAY_S + OFFSET_MAX_S), localDayOf),
+    pointsOf: byDay(end, (low, high) =>
+      rows.ingredients(series, id, low * DAY_S - OFFSET_MAX_S, high * DAY_S + OFFSET_MAX_S),
     ),
   };
 }
@@ -118,8 +144,13 @@ function stretchesOf(source: Source, first: number, end: number): GrainStretch[]
   const stretches: GrainStretch[] = [];
   const own = series.byGrain.get('day');
   if (own !== undefined) {
-    const byDay = lazy(() => groupBy(rows.buckets(own, first, end), (point) => point.start));
-    stretches.push({ grain: 'day', own: true, covered: new Map(), byDay });
+    const buckets = groupBy(rows.buckets(own, first, end), (point) => point.start);
+    stretches.push({
+      grain: 'day',
+      own: true,
+      covered: new Map(),
+      pointsOf: (day) => buckets.get(day) ?? NONE,
+    });
   }
   for (const grain of FINE) {
     const id = series.byGrain.get(grain);
@@ -128,33 +159,35 @@ function stretchesOf(source: Source, first: number, end: number): GrainStretch[]
   return stretches;
 }
 
-/** The local days with `first` ≤ day < `end` of which something is known, in order. */
-export function daysBetween(source: Source, first: number, end: number): DayFigure[] {
-  const { rows, series, rules } = source;
-  const stretches = stretchesOf(source, first, end);
+function samplesOf({ rows, series }: Source, end: number): (day: number) => readonly Point[] {
   const raw = series.byGrain.get('raw');
-  const samplesByDay = lazy((): ReadonlyMap<number, readonly Point[]> => {
-    if (raw === undefined) return new Map();
-    const before = (first * DAY_S - OFFSET_MAX_S) * 1000 - 1;
-    const samples = rows.samples(
+  if (raw === undefined) return () => NONE;
+  return byDay(end, (low, high) => {
+    const before = (low * DAY_S - OFFSET_MAX_S) * 1000 - 1;
+    return rows.samples(
       series,
       raw,
       [before, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
-      (end * DAY_S + OFFSET_MAX_S) * 1000,
+      (high * DAY_S + OFFSET_MAX_S) * 1000,
     );
-    return groupBy(samples, localDayOf);
   });
+}
+
+/** The local days with `first` ≤ day < `end` of which something is known, in order. */
+export function daysBetween(source: Source, first: number, end: number): DayFigure[] {
+  const stretches = stretchesOf(source, first, end);
+  const samples = samplesOf(source, end);
   const days: DayFigure[] = [];
   for (let day = first; day < end; day += 1) {
     const views = stretches.map(
-      (stretch): GrainView => ({
-        grain: stretch.grain,
-        own: stretch.own,
-        covering: stretch.covered.get(day) ?? null,
-        points: () => stretch.byDay().get(day) ?? NONE,
+      ({ grain, own, covered, pointsOf }): GrainView => ({
+        grain,
+        own,
+        covering: covered.get(day) ?? null,
+        points: () => pointsOf(day),
       }),
     );
-    const figure = chooseFigure({ ...rules, views, samples: () => samplesByDay().get(day) ?? NONE });
+    const figure = chooseFigure({ ...source.rules, views, samples: () => samples(day) });
     if (figure !== null) days.push({ day, figure });
   }
   return days;

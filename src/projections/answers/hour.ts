@@ -67,7 +67,9 @@ function hoursBetween(source: Source, first: number, end: number): SpanFigure[] 
     if (id === undefined) return [];
     const covered = latestCoverage(source, id, 'hour', first, end);
     // An hour that starts before `end` reaches behind it.
-    const byHour = groupBy(rows.buckets(id, first, end + HOUR_S), (point) => localStartOf(point, HOUR_S));
+    const byHour = groupBy(rows.ingredients(series, id, first, end + HOUR_S), (point) =>
+      localStartOf(point, HOUR_S),
+    );
     return [{ grain, covered, byHour }];
   });
   const samples = lazy(() => samplesBySpan(source, HOUR_S, first, end));

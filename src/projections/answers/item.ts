@@ -25,6 +25,8 @@ export interface MetricItem {
   readonly unit?: string;
 }
 
+type Draft = { -readonly [Field in keyof MetricItem]: MetricItem[Field] };
+
 /** One item of an answer. */
 export function itemOf(
   start: string,
@@ -33,19 +35,14 @@ export function itemOf(
   source?: string | null,
 ): MetricItem {
   const { value, min, max, parts, count, grain, complete, delivery, unit } = figure;
-  return {
-    start,
-    ...(value === null ? {} : { value }),
-    ...(min === null ? {} : { min }),
-    ...(max === null ? {} : { max }),
-    ...(parts === null ? {} : { parts: Object.fromEntries(parts) }),
-    count,
-    grain,
-    complete,
-    delivery_id: order.id(delivery),
-    ...(source === undefined || source === null ? {} : { source }),
-    ...(unit === converter.unit || converter.from(unit) !== null ? {} : { unit }),
-  };
+  const origin = { count, grain, complete, delivery_id: order.id(delivery) };
+  const item: Draft = value === null ? { start, ...origin } : { start, value, ...origin };
+  if (min !== null) item.min = min;
+  if (max !== null) item.max = max;
+  if (parts !== null) item.parts = Object.fromEntries(parts);
+  if (source !== undefined && source !== null) item.source = source;
+  if (unit !== converter.unit && converter.from(unit) === null) item.unit = unit;
+  return item;
 }
 
 /** The name of an instant: seconds since 1970, and the offset as written. */

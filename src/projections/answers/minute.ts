@@ -19,7 +19,7 @@ const STRETCH_S = 86_400;
 function minutesBetween(source: Source, first: number, end: number): SpanFigure[] {
   const { rows, series, rules } = source;
   const found = new Map<number, SpanFigure>();
-  // Hours that some bucket speaks for; a little more than the stretch, since samples look at their whole hour.
+  // Hours that some bucket speaks for, in the whole reach of the samples.
   const spoken = new Set<number>();
 
   const take = (grain: Grain, start: number, points: readonly Point[]): void => {
@@ -31,16 +31,18 @@ function minutesBetween(source: Source, first: number, end: number): SpanFigure[
     if (figure !== null) found.set(start, { start, offsetMin: point.offsetMin, figure });
   };
 
+  const raw = series.byGrain.has('raw');
+  const reach = raw ? HOUR_S : MINUTE_S;
   for (const grain of ['minute', 'second'] as const) {
     const id = series.byGrain.get(grain);
     if (id === undefined) continue;
-    const buckets = rows.buckets(id, first - HOUR_S, end + HOUR_S);
-    for (const bucket of buckets) spoken.add(localStartOf(bucket, HOUR_S));
+    const buckets = rows.buckets(id, first - reach, end + reach);
+    if (raw) for (const bucket of buckets) spoken.add(localStartOf(bucket, HOUR_S));
     for (const [start, points] of groupBy(buckets, (bucket) => localStartOf(bucket, MINUTE_S))) {
       take(grain, start, points);
     }
   }
-  if (series.byGrain.has('raw')) {
+  if (raw) {
     for (const [start, samples] of samplesBySpan(source, MINUTE_S, first, end)) {
       const [sample] = samples;
       if (sample !== undefined && !spoken.has(localStartOf(sample, HOUR_S))) take('raw', start, samples);

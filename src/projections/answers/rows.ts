@@ -6,21 +6,29 @@ import type { Database } from 'better-sqlite3';
 import type { Grain } from '../layer.js';
 import type { Point } from './point.js';
 
-interface BucketRow {
-  readonly start: number;
+/** Buckets come by the hundred thousand: as lists they are read twice as fast as objects. */
+type BucketRow = readonly [
+  start: number,
+  value: number | null,
+  min: number | null,
+  max: number | null,
+  label: number,
+  delivery: number,
+  flags: number,
+  extra: string | null,
+];
+type SumRow = readonly [start: number, value: number | null, label: number, delivery: number, flags: number];
+
+interface SampleRow {
+  readonly instant: number;
+  readonly source_set: number;
+  readonly n: number;
   readonly value: number | null;
   readonly min: number | null;
   readonly max: number | null;
   readonly label: number;
   readonly delivery: number;
-  readonly flags: number;
   readonly extra: string | null;
-}
-
-interface SampleRow extends Omit<BucketRow, 'start' | 'flags'> {
-  readonly instant: number;
-  readonly source_set: number;
-  readonly n: number;
 }
 
 interface LabelRow {
@@ -83,6 +91,8 @@ export interface MetricSeries {
   readonly byGrain: ReadonlyMap<Grain, number>;
   /** True when a 0 of this metric means "not measured". */
   readonly zeroMeansNotMeasured: boolean;
+  /** True when its buckets add up and hold one number each: a sum then needs nothing but that number. */
+  readonly plainSum: boolean;
 }
 
 export class Rows {
@@ -92,6 +102,7 @@ export class Rows {
   readonly #labels = new Map<number, LabelRow>();
   readonly #label;
   readonly #buckets;
+  readonly #sums;
   readonly #nextBucket;
   readonly #lastBucket;
   readonly #samples;
@@ -104,17 +115,26 @@ export class Rows {
     this.#label = db.prepare<[number], LabelRow>(
       'SELECT unit, source, source_set, offset_min FROM label WHERE id = ?',
     );
-    this.#buckets = db.prepare<[number, number, number, number], BucketRow>(
-      `SELECT ${BUCKET_COLUMNS} FROM bucket WHERE series = ? AND start >= ? AND start < ? ORDER BY start LIMIT ?`,
-    );
+    this.#buckets = db
+      .prepare<[number, number, number, number], BucketRow>(
+        `SELECT ${BUCKET_COLUMNS} FROM bucket WHERE series = ? AND start >= ? AND start < ? ORDER BY start LIMIT ?`,
+      )
+      .raw();
+    this.#sums = db
+      .prepare<[number, number, number], SumRow>(
+        'SELECT start, value, label, delivery, flags FROM bucket WHERE series = ? AND start >= ? AND start < ? ORDER BY start',
+      )
+      .raw();
     this.#nextBucket = db
       .prepare<[number, number], number>(
         'SELECT start FROM bucket WHERE series = ? AND start >= ? ORDER BY start LIMIT 1',
       )
       .pluck();
-    this.#lastBucket = db.prepare<[number], BucketRow>(
-      `SELECT ${BUCKET_COLUMNS} FROM bucket WHERE series = ? ORDER BY start DESC LIMIT 1`,
-    );
+    this.#lastBucket = db
+      .prepare<[number], BucketRow>(
+        `SELECT ${BUCKET_COLUMNS} FROM bucket WHERE series = ? ORDER BY start DESC LIMIT 1`,
+      )
+      .raw();
     const sampleColumns = 'instant, source_set, n, value, min, max, label, delivery, extra';
     this.#samples = db.prepare<[number, number, number, number, number, number], SampleRow>(
       `SELECT ${sampleColumns} FROM sample
@@ -154,6 +174,15 @@ export class Rows {
   /** Buckets with `first` ≤ start < `end`, in order: seconds since 1970, or days for day and coarser. */
   buckets(series: number, first: number, end: number, limit = -1): Point[] {
     return this.#buckets.all(series, first, end, limit).map((row) => this.#point(row));
+  }
+
+  /** The same buckets with as much as it takes to put them together: of a plain sum, one number each. */
+  ingredients(of: MetricSeries, series: number, first: number, end: number): Point[] {
+    if (!of.plainSum) return this.buckets(series, first, end);
+    return this.#sums.all(series, first, end).map(([start, value, label, delivery, flags]) => {
+      const row: BucketRow = [start, value, null, null, label, delivery, flags, null];
+      return this.#point(row);
+    });
   }
 
   /** Start of the first bucket at or behind `first`, null when there is none. */
@@ -205,21 +234,21 @@ export class Rows {
     return label;
   }
 
-  #point(row: BucketRow): Point {
-    const label = this.#labelOf(row.label);
-    const { parts, weight } = readExtra(row.extra);
+  #point([start, value, min, max, labelId, delivery, flags, extra]: BucketRow): Point {
+    const label = this.#labelOf(labelId);
+    const { parts, weight } = readExtra(extra);
     return {
-      start: row.start,
-      value: row.value,
-      min: row.min,
-      max: row.max,
+      start,
+      value,
+      min,
+      max,
       parts,
       unit: label.unit,
       weight,
-      delivery: row.delivery,
+      delivery,
       offsetMin: label.offset_min,
-      measured: (row.flags & FLAG_MEASURED) !== 0,
-      complete: (row.flags & FLAG_COMPLETE) !== 0,
+      measured: (flags & FLAG_MEASURED) !== 0,
+      complete: (flags & FLAG_COMPLETE) !== 0,
       source: label.source,
       sourceSet: label.source_set,
     };

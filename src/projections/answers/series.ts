@@ -28,6 +28,7 @@ function knownMetric(metric: string, rows: readonly SeriesRow[]): KnownMetric {
       metric,
       byGrain: new Map(rows.map(({ grain, id }) => [grain, id])),
       zeroMeansNotMeasured: info?.zeroMeansNotMeasured ?? false,
+      plainSum: info?.summed === true && info.parts === undefined,
     },
   };
 }
