@@ -89,12 +89,14 @@ export function nextGeneration(folder: DataFolder): GenerationFile {
   return fileOf(folder, `${String(highest + 1).padStart(6, '0')}.db`);
 }
 
-/** Creates the next generation and leaves it open for writing. */
+/** Creates the next generation and leaves it open for writing; generations before the live one go. */
 export function startGeneration(
   folder: DataFolder,
   journalEpoch: string,
 ): { readonly file: GenerationFile; readonly db: Database.Database } {
+  // Numbered before the old ones are removed: a number never returns.
   const file = nextGeneration(folder);
+  removeOldGenerations(folder);
   return { file, db: createGeneration(file.path, journalEpoch) };
 }
 
@@ -103,9 +105,9 @@ export function removeGeneration(file: GenerationFile): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${file.path}${suffix}`, { force: true });
 }
 
-/** Removes every generation but the live one, the waiting one and `keep`, with leftovers of logs. */
-export function removeOldGenerations(folder: DataFolder, keep: readonly GenerationFile[] = []): string[] {
-  const kept = new Set(keep.map(({ name }) => name));
+/** Removes every generation but the live one and the waiting one, with leftovers of logs. */
+function removeOldGenerations(folder: DataFolder): void {
+  const kept = new Set<string>();
   for (const file of [currentGeneration(folder), readyGeneration(folder)])
     if (file !== null) kept.add(file.name);
   const removed = new Set<string>();
@@ -115,7 +117,6 @@ export function removeOldGenerations(folder: DataFolder, keep: readonly Generati
     removed.add(`${number}.db`);
   }
   for (const name of removed) removeGeneration(fileOf(folder, name));
-  return [...removed].sort();
 }
 
 /** Moves all of the write-ahead log into the file and closes it: what lies on disk then is the file alone. */

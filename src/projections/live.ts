@@ -21,7 +21,6 @@ import {
   pointLiveAt,
   readyGeneration,
   removeGeneration,
-  removeOldGenerations,
   sealGeneration,
   startGeneration,
   switchToReady,
@@ -185,7 +184,6 @@ export class Live {
     const lock = tryBuildLock(folder, clock);
     if (lock === null) return 'another rebuild is running';
     try {
-      removeOldGenerations(folder);
       const { file, db } = startGeneration(folder, this.#journal.meta().epoch);
       const progress = progressCounter(() => this.#progress());
       this.#building = { ...this.#open(file, db, progress), lock };

@@ -28,7 +28,6 @@ import {
   type GenerationFile,
   openLive,
   removeGeneration,
-  removeOldGenerations,
   sealGeneration,
   startGeneration,
   switchToReady,
@@ -98,7 +97,6 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
   const lock = tryBuildLock(folder, clock);
   if (lock === null) throw new HealthlogError('build_locked', { pid: builderPid(folder) ?? 'unknown' });
   try {
-    removeOldGenerations(folder);
     checkRoom(folder);
     const found = reconcile(folder, dryRun);
     const { report, finished } = buildAnew(options, found);
