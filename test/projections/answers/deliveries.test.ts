@@ -1,11 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HealthlogError } from '../../../src/journal/errors.js';
-import { dataFolder } from '../../../src/journal/folder.js';
 import { deliveryId, micros } from '../../../src/journal/position.js';
 import { Journal, type JournalRow } from '../../../src/journal/store.js';
 import {
@@ -16,23 +13,22 @@ import {
 } from '../../../src/projections/answers/deliveries.js';
 import { journalStatus } from '../../../src/projections/answers/status.js';
 import { ReadModelBuilder } from '../../support/readmodel.js';
+import { tmpData } from '../../support/tmp.js';
 
 const SECOND = 1_000_000;
 const START = Date.parse('2026-11-30T22:00:00Z') * 1000;
 
-let root: string;
 let journal: Journal;
 let generation: Database;
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'healthlog-'));
-  journal = Journal.open(dataFolder(root), 'write');
-  generation = new ReadModelBuilder({ path: join(root, '000003.db'), epoch: journal.meta().epoch }).db;
+  const folder = tmpData();
+  journal = Journal.open(folder, 'write');
+  generation = new ReadModelBuilder({ path: join(folder.root, '000003.db'), epoch: journal.meta().epoch }).db;
 });
 afterEach(() => {
   journal.close();
   generation.close();
-  rmSync(root, { recursive: true });
 });
 
 interface Arrival {
