@@ -11,6 +11,9 @@ export interface ExclusiveFile {
   release(): void;
 }
 
+/** Kept here because a handle that nobody refers to is closed by the garbage collector, and the lock with it. */
+const held = new Set<Database.Database>();
+
 /**
  * Null when another process holds it and has not let go within `waitMs`, which stops the thread that long.
  * Throws what SQLite throws for everything else.
@@ -25,9 +28,10 @@ export function holdExclusively(path: string, waitMs = 0): ExclusiveFile | null 
     if (platformCode(error)?.startsWith('SQLITE_BUSY') === true) return null;
     throw error;
   }
+  held.add(db);
   return {
     release: () => {
-      if (!db.open) return;
+      if (!held.delete(db)) return;
       db.exec('ROLLBACK');
       db.close();
     },

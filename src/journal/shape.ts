@@ -48,8 +48,9 @@ export class ShapeCheck {
         this.#bomBytes += 1;
         continue;
       }
-      if (byte === undefined || isBlank(byte)) continue;
-      if (this.#kind === 'json' && !LAST_OF.has(byte)) throw new HealthlogError('shapeless_body');
+      if (byte === undefined || (isBlank(byte) && !this.#isInsideBom())) continue;
+      if (this.#kind === 'json' && (!LAST_OF.has(byte) || this.#isInsideBom()))
+        throw new HealthlogError('shapeless_body');
       this.#first = byte;
       this.#last = byte;
     }
@@ -61,6 +62,10 @@ export class ShapeCheck {
       this.#isSingle = false;
       return;
     }
+  }
+
+  #isInsideBom(): boolean {
+    return this.#bomBytes > 0 && this.#bomBytes < BOM.length;
   }
 
   /** @throws HealthlogError empty_body, truncated */
