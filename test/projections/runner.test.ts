@@ -7,7 +7,7 @@ import { PENDING_SQL } from '../../src/projections/ledger.js';
 import { openGeneration, readMeta } from '../../src/projections/readmodel.js';
 import type { RunnerOptions } from '../../src/projections/runner.js';
 import { facts, idOf, Lab, resultOf } from '../support/lab.js';
-import { at, body, days, metric, minutes } from '../support/points.js';
+import { body, days, metric, minutes } from '../support/points.js';
 
 let lab: Lab;
 beforeEach(() => {
