@@ -23,15 +23,14 @@ const RANGE_DAYS_MAX = 1100;
 /** The same for samples, in milliseconds. */
 const RANGE_MS_MAX = RANGE_SECONDS_MAX * 1000;
 
+/** What a stored winner's key needs; `parts` is the whole of `extra` when the point has no number of its own. */
 type StoredBucket = [
   start: number,
-  value: number | null,
-  min: number | null,
-  max: number | null,
+  number: number | null,
   label: number,
   delivery: number,
   flags: number,
-  extra: string | null,
+  parts: string | null,
 ];
 type StoredSample = [instant: number, sourceSet: number, delivery: number];
 type StoredCoverage = [start: number, delivery: number];
@@ -50,7 +49,8 @@ export class FoldStore {
   readonly #automation: Database.Statement<[string, string], { id: number }>;
   readonly #insertAutomation: Database.Statement<[string, string]>;
   readonly #buckets: Database.Statement<[number, number, number], StoredBucket>;
-  readonly #putBucket: Database.Statement;
+  readonly #insertBucket: Database.Statement;
+  readonly #replaceBucket: Database.Statement;
   readonly #samples: Database.Statement<[number, number, number], StoredSample>;
   readonly #dropSamples: Database.Statement<[number, number, number]>;
   readonly #putSample: Database.Statement;
@@ -68,13 +68,16 @@ export class FoldStore {
     this.#insertAutomation = db.prepare('INSERT INTO automation (profile, automation_id) VALUES (?, ?)');
     this.#buckets = db
       .prepare<[number, number, number], StoredBucket>(
-        'SELECT start, value, min, max, label, delivery, flags, extra FROM bucket WHERE series = ? AND start BETWEEN ? AND ? ORDER BY start',
+        `SELECT start, coalesce(value, max, min), label, delivery, flags, iif(coalesce(value, max, min) IS NULL, extra, NULL)
+         FROM bucket WHERE series = ? AND start BETWEEN ? AND ? ORDER BY start`,
       )
       .raw();
-    this.#putBucket = db.prepare(`
-      INSERT INTO bucket (series, start, value, min, max, label, delivery, flags, extra) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-      ON CONFLICT (series, start) DO UPDATE SET value = excluded.value, min = excluded.min, max = excluded.max,
-        label = excluded.label, delivery = excluded.delivery, flags = excluded.flags, extra = excluded.extra`);
+    this.#insertBucket = db.prepare(
+      'INSERT INTO bucket (value, min, max, label, delivery, flags, extra, series, start) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    );
+    this.#replaceBucket = db.prepare(
+      'UPDATE bucket SET value = ?, min = ?, max = ?, label = ?, delivery = ?, flags = ?, extra = ? WHERE series = ? AND start = ?',
+    );
     this.#samples = db
       .prepare<[number, number, number], StoredSample>(
         'SELECT instant, source_set, delivery FROM sample WHERE series = ? AND instant BETWEEN ? AND ? AND n = 0 ORDER BY instant, source_set',
@@ -157,18 +160,16 @@ export class FoldStore {
     let at = 0;
     for (const candidate of range) {
       while (at < existing.length && (existing[at]?.[0] ?? 0) < candidate.start) at += 1;
-      const stored = existing[at];
-      const label = this.#labels.of(candidate.point.unit, candidate.point.source, candidate.point.offsetMin);
-      if (stored !== undefined && stored[0] === candidate.start) {
+      const stored = existing[at]?.[0] === candidate.start ? existing[at] : undefined;
+      const { value, min, max, unit, source, offsetMin, extra } = candidate.point;
+      const label = this.#labels.of(unit, source, offsetMin);
+      if (stored !== undefined) {
         const storedKey = key(stored);
-        if (candidate.complete && storedKey.complete && this.#disagree(label, stored[4])) incomparable += 1;
-        if (!this.#wins(candidate, storedKey, stored[5], context)) continue;
-        if (isSame(stored, candidate, label.id, context.seq)) continue;
+        if (candidate.complete && storedKey.complete && this.#disagree(label, stored[2])) incomparable += 1;
+        if (!this.#wins(candidate, storedKey, stored[3], context)) continue;
       }
-      const { value, min, max, extra } = candidate.point;
-      this.#putBucket.run(
-        context.series,
-        candidate.start,
+      const put = stored === undefined ? this.#insertBucket : this.#replaceBucket;
+      put.run(
         value,
         min,
         max,
@@ -176,6 +177,8 @@ export class FoldStore {
         context.seq,
         flagsOf(candidate),
         extra,
+        context.series,
+        candidate.start,
       );
       changed += 1;
     }
@@ -207,16 +210,16 @@ export class FoldStore {
     const canonical = lookupMetric(metric)?.unit ?? null;
     let lastLabel = -1;
     let conversion: { factor: number; offset: number } | null = null;
-    return ([, value, min, max, label, , flags, extra]) => {
+    return ([, number, label, , flags, parts]) => {
       if (label !== lastLabel) {
         lastLabel = label;
         conversion = canonical === null ? null : unitFactor(this.#labels.byId(label).unit, canonical);
       }
-      const number = value ?? max ?? min ?? partsSum(extra);
+      const value = number ?? partsSum(parts);
       return {
         measured: (flags & MEASURED) !== 0,
         complete: (flags & COMPLETE) !== 0,
-        value: conversion === null ? number : number * conversion.factor + conversion.offset,
+        value: conversion === null ? value : value * conversion.factor + conversion.offset,
       };
     };
   }
@@ -286,20 +289,6 @@ interface SeriesContext {
 
 function flagsOf({ measured, complete }: BucketKey): number {
   return (measured ? MEASURED : 0) | (complete ? COMPLETE : 0);
-}
-
-/** The delivery was folded before and says the same again. */
-function isSame(stored: StoredBucket, candidate: BucketCandidate, label: number, seq: number): boolean {
-  const { value, min, max, extra } = candidate.point;
-  return (
-    stored[5] === seq &&
-    stored[1] === value &&
-    stored[2] === min &&
-    stored[3] === max &&
-    stored[4] === label &&
-    stored[6] === flagsOf(candidate) &&
-    stored[7] === extra
-  );
 }
 
 function partsSum(extra: string | null): number {

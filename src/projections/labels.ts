@@ -35,6 +35,9 @@ export class Labels {
   readonly #cacheById = new Map<number, Label>();
   readonly #sets = new Map<string, number>();
 
+  /** Points of one metric mostly repeat the label of the point before. */
+  #last: { unit: string; source: string | null; offsetMin: number | null; label: Label } | null = null;
+
   constructor(db: Database.Database) {
     const columns =
       'SELECT l.id, l.unit, l.source_set, s.names FROM label l JOIN source_set s ON s.id = l.source_set';
@@ -47,6 +50,15 @@ export class Labels {
 
   /** The label of a point; made when it is new. Needs an open transaction. */
   of(unit: string, source: string | null, offsetMin: number | null): Label {
+    const last = this.#last;
+    if (last !== null && last.source === source && last.unit === unit && last.offsetMin === offsetMin)
+      return last.label;
+    const label = this.#lookUp(unit, source, offsetMin);
+    this.#last = { unit, source, offsetMin, label };
+    return label;
+  }
+
+  #lookUp(unit: string, source: string | null, offsetMin: number | null): Label {
     const key = `${unit}\u0000${offsetMin ?? ''}\u0000${source === null ? '' : `=${source}`}`;
     const cached = this.#cache.get(key);
     if (cached !== undefined) return cached;
@@ -80,6 +92,7 @@ export class Labels {
 
   /** After a rollback: ids made in it no longer exist. */
   forget(): void {
+    this.#last = null;
     this.#cache.clear();
     this.#cacheById.clear();
     this.#sets.clear();
