@@ -44,6 +44,7 @@ const CIRCUMSTANCE = new Set([
   'EPERM',
   'EROFS',
   'ENOMEM',
+  'Z_MEM_ERROR',
   'SQLITE_FULL',
   'SQLITE_CANTOPEN',
   'SQLITE_NOMEM',
@@ -77,6 +78,8 @@ function endsPass(error: unknown): boolean {
 
 export function isCircumstance(error: unknown): boolean {
   if (error instanceof PutOff) return true;
+  // V8 has no code for "the machine has no memory for this buffer now".
+  if (error instanceof RangeError && error.message.includes('allocation failed')) return true;
   const code = platformCode(error);
   return code !== null && (CIRCUMSTANCE.has(code) || inFamily(code, CIRCUMSTANCE_FAMILY));
 }

@@ -13,7 +13,6 @@
  */
 import { statfsSync, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
-import { z } from 'zod';
 import type { Clock } from '../journal/clock.js';
 import { HealthlogError } from '../journal/errors.js';
 import type { DataFolder } from '../journal/folder.js';
@@ -26,27 +25,16 @@ import {
   announceReady,
   currentGeneration,
   type GenerationFile,
-  openLive,
   removeGeneration,
   sealGeneration,
   startGeneration,
   switchToReady,
 } from './generations.js';
-import { Inheritance, type InheritanceMismatch } from './inheritance.js';
 import { Ledger } from './ledger.js';
-import { compareGenerations, type TableDifference } from './oracle.js';
+import { Meter, type RebuildProgress } from './meter.js';
 import { addOutcomes, countersOf, exitCodeOf, NO_OUTCOMES, type OutcomeSum } from './outcome.js';
-import { FOLD_VERSION, readMeta } from './readmodel.js';
+import { compareWithLive, NOT_COMPARED, openSnapshot, type Proof } from './proof.js';
 import { type PassReport, Runner, type RunnerOptions } from './runner.js';
-
-export interface RebuildProgress {
-  readonly done: number;
-  readonly total: number;
-  readonly points: number;
-  readonly pointsPerSecond: number;
-  /** Null until there is something to reckon with. */
-  readonly secondsLeft: number | null;
-}
 
 export interface RebuildOptions {
   readonly folder: DataFolder;
@@ -63,20 +51,15 @@ export interface RebuildOptions {
 /** What a switch came to. `waiting`: it is announced, and the running service takes it over by itself. */
 export type SwitchResult = 'switched' | 'waiting' | 'none';
 
-export interface RebuildReport {
+export interface RebuildReport extends Proof {
   readonly exitCode: 0 | 1 | 3 | 4;
   readonly result: SwitchResult;
   readonly generation: string | null;
   readonly deliveries: number;
   readonly outcomes: OutcomeSum;
-  readonly compared: boolean;
-  readonly differences: readonly TableDifference[];
-  readonly mismatches: readonly InheritanceMismatch[];
   /** Bodies in the archive without a journal row: taken in by a rebuild, only reported by a verify. */
   readonly orphans: readonly string[];
   readonly damaged: readonly { readonly path: string; readonly reason: string }[];
-  /** Deliveries that the live generation shows and whose body can no longer be read. */
-  readonly lost: readonly { readonly id: string; readonly archivePath: string; readonly reason: string }[];
   readonly cancelled: boolean;
   /** The circumstance that ended the folding; null when none did. */
   readonly stoppedBy: string | null;
@@ -176,11 +159,6 @@ function reconcile(folder: DataFolder, dryRun: boolean): Found {
   }
 }
 
-/** What the comparison with the live generation showed. */
-type Proof = Pick<RebuildReport, 'compared' | 'differences' | 'mismatches' | 'lost'>;
-
-const NOT_COMPARED: Proof = { compared: false, differences: [], mismatches: [], lost: [] };
-
 interface Built {
   readonly proof: Proof;
   readonly passes: readonly PassReport[];
@@ -209,9 +187,10 @@ function build(
   const snapshot = known === null ? openSnapshot(options.folder, journal, file) : null;
   if (snapshot === null) return finish(known ?? NOT_COMPARED, [fold({})]);
   let proof: Proof = { ...NOT_COMPARED, mismatches: snapshot.mismatches };
-  const passes = [fold({ enrolUpTo: snapshot.enrolledSeq, leftOut: snapshot.pending })];
+  const passes: PassReport[] = [];
   try {
-    if (passes.every(isWhole)) proof = { ...proof, ...compare(snapshot, journal) };
+    passes.push(fold({ enrolUpTo: snapshot.enrolledSeq, leftOut: snapshot.pending }));
+    if (passes.every(isWhole)) proof = { ...proof, ...compareWithLive(snapshot, journal) };
   } finally {
     snapshot.close();
   }
@@ -228,61 +207,6 @@ function finish(proof: Proof, passes: readonly PassReport[]): Built | null {
 
 function isWhole(pass: PassReport): boolean {
   return pass.end === 'caught_up' && pass.deferred.length + pass.unrecorded.length === 0;
-}
-
-interface Snapshot {
-  readonly db: Database.Database;
-  readonly enrolledSeq: number;
-  readonly pending: ReadonlySet<string>;
-  readonly mismatches: readonly InheritanceMismatch[];
-  close(): void;
-}
-
-/**
- * One read snapshot of the live generation, with the new file attached beside it: it is read for the first time
- * when it has been built. Null when there is nothing this version could be compared with.
- */
-function openSnapshot(folder: DataFolder, journal: Journal, built: GenerationFile): Snapshot | null {
-  const live = openLive(folder);
-  if (live === null) return null;
-  const { db } = live;
-  let keep = false;
-  try {
-    const before = readMeta(db);
-    if (before.foldVersion !== FOLD_VERSION || before.journalEpoch !== journal.meta().epoch) return null;
-    db.prepare('ATTACH ? AS rebuilt').run(built.path);
-    db.exec('BEGIN');
-    const { enrolledSeq } = readMeta(db);
-    const pending = db
-      .prepare<[], { delivery_id: string }>(
-        "SELECT delivery_id FROM delivery_result WHERE parse_status = 'pending'",
-      )
-      .all();
-    keep = true;
-    return {
-      db,
-      enrolledSeq,
-      pending: new Set(pending.map((row) => row.delivery_id)),
-      mismatches: new Inheritance(db).mismatches(),
-      close: () => db.close(),
-    };
-  } finally {
-    if (!keep) db.close();
-  }
-}
-
-function compare({ db }: Snapshot, journal: Journal): Omit<Proof, 'mismatches'> {
-  const rows = db
-    .prepare<[], { delivery_id: string; reasons: string }>(`
-      SELECT l.delivery_id, r.reasons FROM main.delivery_result l JOIN rebuilt.delivery_result r ON r.seq = l.seq
-      WHERE l.parse_status IN ('parsed', 'partial') AND r.class = 'unreadable' ORDER BY l.received_at, l.delivery_id`)
-    .all();
-  const lost = rows.map(({ delivery_id, reasons }) => ({
-    id: delivery_id,
-    archivePath: journal.byId(delivery_id)?.archivePath ?? '',
-    reason: z.array(z.string()).parse(JSON.parse(reasons)).join('; '),
-  }));
-  return { compared: true, differences: compareGenerations(db, 'main', 'rebuilt'), lost };
 }
 
 function reportOf({ proof, passes }: Built, found: Found, dryRun: boolean): RebuildReport {
@@ -347,32 +271,5 @@ function tryLock(folder: DataFolder, clock: Clock): ReturnType<typeof acquireLoc
   } catch (error) {
     if (error instanceof HealthlogError && error.code === 'locked') return null;
     throw error;
-  }
-}
-
-/** Progress by the deliveries done; the time left assumes that the rest is like what is done. */
-class Meter {
-  readonly #total: number;
-  readonly #tell: ((progress: RebuildProgress) => void) | undefined;
-  readonly #startedMs = performance.now();
-  #done = 0;
-  #points = 0;
-
-  constructor(total: number, tell: ((progress: RebuildProgress) => void) | undefined) {
-    this.#total = total;
-    this.#tell = tell;
-  }
-
-  count(points: number): void {
-    this.#done += 1;
-    this.#points += points;
-    const seconds = (performance.now() - this.#startedMs) / 1000;
-    this.#tell?.({
-      done: this.#done,
-      total: Math.max(this.#total, this.#done),
-      points: this.#points,
-      pointsPerSecond: seconds > 0 ? this.#points / seconds : 0,
-      secondsLeft: this.#done === 0 ? null : (seconds / this.#done) * Math.max(0, this.#total - this.#done),
-    });
   }
 }

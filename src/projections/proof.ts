@@ -1,0 +1,79 @@
+/**
+ * Proof: the live generation, seen in one snapshot, against one built anew (design §8).
+ */
+import type Database from 'better-sqlite3';
+import { z } from 'zod';
+import type { DataFolder } from '../journal/folder.js';
+import type { Journal } from '../journal/store.js';
+import { type GenerationFile, openLive } from './generations.js';
+import { Inheritance, type InheritanceMismatch } from './inheritance.js';
+import { compareGenerations, type TableDifference } from './oracle.js';
+import { FOLD_VERSION, readMeta } from './readmodel.js';
+
+/** What the comparison with the live generation showed. */
+export interface Proof {
+  /** False when there was nothing this version could be compared with. */
+  readonly compared: boolean;
+  readonly differences: readonly TableDifference[];
+  readonly mismatches: readonly InheritanceMismatch[];
+  /** Deliveries that the live generation shows and whose body can no longer be read. */
+  readonly lost: readonly { readonly id: string; readonly archivePath: string; readonly reason: string }[];
+}
+
+export const NOT_COMPARED: Proof = { compared: false, differences: [], mismatches: [], lost: [] };
+
+export interface Snapshot {
+  readonly db: Database.Database;
+  readonly enrolledSeq: number;
+  readonly pending: ReadonlySet<string>;
+  readonly mismatches: readonly InheritanceMismatch[];
+  close(): void;
+}
+
+/**
+ * One read snapshot of the live generation, with the new file attached beside it: it is read for the first time
+ * when it has been built. Null when there is nothing this version could be compared with.
+ */
+export function openSnapshot(folder: DataFolder, journal: Journal, built: GenerationFile): Snapshot | null {
+  const live = openLive(folder);
+  if (live === null) return null;
+  const { db } = live;
+  let keep = false;
+  try {
+    const before = readMeta(db);
+    if (before.foldVersion !== FOLD_VERSION || before.journalEpoch !== journal.meta().epoch) return null;
+    db.prepare('ATTACH ? AS rebuilt').run(built.path);
+    db.exec('BEGIN');
+    const { enrolledSeq } = readMeta(db);
+    const pending = db
+      .prepare<[], { delivery_id: string }>(
+        "SELECT delivery_id FROM delivery_result WHERE parse_status = 'pending'",
+      )
+      .all();
+    keep = true;
+    return {
+      db,
+      enrolledSeq,
+      pending: new Set(pending.map((row) => row.delivery_id)),
+      mismatches: new Inheritance(db).mismatches(),
+      close: () => db.close(),
+    };
+  } finally {
+    if (!keep) db.close();
+  }
+}
+
+/** Both generations, read in the snapshot's transaction. */
+export function compareWithLive({ db }: Snapshot, journal: Journal): Omit<Proof, 'mismatches'> {
+  const rows = db
+    .prepare<[], { delivery_id: string; reasons: string }>(`
+      SELECT l.delivery_id, r.reasons FROM main.delivery_result l JOIN rebuilt.delivery_result r ON r.seq = l.seq
+      WHERE l.parse_status IN ('parsed', 'partial') AND r.class = 'unreadable' ORDER BY l.received_at, l.delivery_id`)
+    .all();
+  const lost = rows.map(({ delivery_id, reasons }) => ({
+    id: delivery_id,
+    archivePath: journal.byId(delivery_id)?.archivePath ?? '',
+    reason: z.array(z.string()).parse(JSON.parse(reasons)).join('; '),
+  }));
+  return { compared: true, differences: compareGenerations(db, 'main', 'rebuilt'), lost };
+}
