@@ -122,7 +122,9 @@ export class ReadModelBuilder {
         flags,
         parts.extra === undefined ? null : JSON.stringify(parts.extra),
       );
-    return this;
+    // As the fold does: a delivery whose day or hour is complete covers that day or hour of that grain.
+    if (parts.complete === false || (grain !== 'day' && grain !== 'hour')) return this;
+    return this.covers(metric, grain, start, parts.by ?? 'D1', '');
   }
 
   /** One raw sample; samples of one instant and set of devices are numbered in the order they are added. */

@@ -1,11 +1,10 @@
 /**
  * Which grain answers for a day or an hour (design §9). Grains are never added to each other.
  *
- *  1. A grain answers *completely* when its own bucket of that width is complete, or, for finer buckets, when a
- *     delivery covers the whole span: then the buckets that are complete and not older than the latest covering
- *     delivery are put together; an older bucket would be one that the covering delivery no longer names. The
- *     covering delivery's own buckets all count: it speaks for the whole span, although those in front of the
- *     beginning of its second dense metric cannot be called complete one by one.
+ *  1. A grain answers *completely* when a delivery covers the whole span: then the buckets that are complete and not
+ *     older than the latest covering delivery are put together; an older bucket would be one that the covering
+ *     delivery no longer names. The covering delivery's own buckets all count: it speaks for the whole span,
+ *     although those in front of the beginning of its second dense metric cannot be called complete one by one.
  *     Among complete grains the one with the latest covering delivery wins, on a tie the coarser.
  *  2. Otherwise all buckets of a grain are put together and the answer is incomplete. Metrics that add up: the
  *     greatest wins, since a part of a day can only be short. Others: the grain with the latest winner. On a tie
@@ -21,9 +20,7 @@ import { type Figure, localStartOf, type Piece, type Point } from './point.js';
 
 export interface GrainView {
   readonly grain: Grain;
-  /** True when the grain is as wide as the span asked for: its bucket says itself whether it is complete. */
-  readonly own: boolean;
-  /** Seq of the latest delivery that covers the whole span, null when none does. Not looked at for `own`. */
+  /** Seq of the latest delivery that covers the whole span, null when none does. */
   readonly covering: number | null;
   /** The buckets of this grain in the span; read when first needed. */
   readonly points: () => readonly Point[];
@@ -55,20 +52,6 @@ function figureOf(grain: Grain, pieces: readonly Piece[], complete: boolean, rul
   return { ...numbers, grain, complete: complete && whole };
 }
 
-/** The complete buckets that a grain answers with, null when it cannot answer completely. */
-function completeOf(view: GrainView, { order }: Rules): Complete | null {
-  if (view.own) {
-    const points = view.points();
-    const [first] = points;
-    if (first === undefined || !points.every((point) => point.complete)) return null;
-    const covering = points.reduce((latest, point) => order.later(latest, point.delivery), first.delivery);
-    return { grain: view.grain, covering, points };
-  }
-  const { covering } = view;
-  if (covering === null) return null;
-  return { grain: view.grain, covering, points: [] };
-}
-
 function trusted(points: readonly Point[], covering: number, { order }: Rules): readonly Point[] {
   return points.filter(
     ({ delivery, complete }) => delivery === covering || (complete && order.compare(delivery, covering) > 0),
@@ -77,15 +60,13 @@ function trusted(points: readonly Point[], covering: number, { order }: Rules): 
 
 /** Complete answers, the best one first; the buckets of a grain are read only when its turn comes. */
 function* completeAnswers(question: Question): Generator<Complete> {
-  const found: { readonly complete: Complete; readonly view: GrainView }[] = [];
-  for (const view of question.views) {
-    const complete = completeOf(view, question);
-    if (complete !== null) found.push({ complete, view });
-  }
+  const found = question.views.flatMap((view) =>
+    view.covering === null ? [] : [{ view, covering: view.covering }],
+  );
   // The sort is stable: on a tie the coarser grain stays in front.
-  found.sort((a, b) => question.order.compare(b.complete.covering, a.complete.covering));
-  for (const { complete, view } of found) {
-    yield view.own ? complete : { ...complete, points: trusted(view.points(), complete.covering, question) };
+  found.sort((a, b) => question.order.compare(b.covering, a.covering));
+  for (const { view, covering } of found) {
+    yield { grain: view.grain, covering, points: trusted(view.points(), covering, question) };
   }
 }
 

@@ -99,7 +99,6 @@ const NONE: readonly Point[] = [];
 /** One grain of a stretch of days: which of them are covered, and its buckets by day. */
 interface GrainStretch {
   readonly grain: Grain;
-  readonly own: boolean;
   readonly covered: ReadonlyMap<number, number>;
   readonly pointsOf: (day: number) => readonly Point[];
 }
@@ -131,7 +130,6 @@ function fineStretch(source: Source, grain: Grain, id: number, first: number, en
   const { rows, series } = source;
   return {
     grain,
-    own: false,
     covered: latestCoverage(source, id, 'day', first, end),
     pointsOf: byDay(end, (low, high) =>
       rows.ingredients(series, id, low * DAY_S - OFFSET_MAX_S, high * DAY_S + OFFSET_MAX_S),
@@ -147,8 +145,7 @@ function stretchesOf(source: Source, first: number, end: number): GrainStretch[]
     const buckets = groupBy(rows.buckets(own, first, end), (point) => point.start);
     stretches.push({
       grain: 'day',
-      own: true,
-      covered: new Map(),
+      covered: latestCoverage(source, own, 'day', first, end),
       pointsOf: (day) => buckets.get(day) ?? NONE,
     });
   }
@@ -180,9 +177,8 @@ export function daysBetween(source: Source, first: number, end: number): DayFigu
   const days: DayFigure[] = [];
   for (let day = first; day < end; day += 1) {
     const views = stretches.map(
-      ({ grain, own, covered, pointsOf }): GrainView => ({
+      ({ grain, covered, pointsOf }): GrainView => ({
         grain,
-        own,
         covering: covered.get(day) ?? null,
         points: () => pointsOf(day),
       }),

@@ -87,7 +87,6 @@ function hoursBetween(source: Source, first: number, end: number): SpanFigure[] 
   for (const [start, offsetMin] of [...known].sort(([a], [b]) => a - b)) {
     const views = stretches.map(({ grain, covered, byHour }) => ({
       grain,
-      own: grain === 'hour',
       covering: covered.get(start) ?? null,
       points: () => byHour.get(start) ?? NONE,
     }));

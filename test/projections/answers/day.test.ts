@@ -144,6 +144,11 @@ describe('a day of a metric that adds up', () => {
     expect(day('step_count')).toMatchObject({ value: 900, grain: 'day', delivery_id: 'D2' });
   });
 
+  it('of an automation that sends its runs in parts is never complete, not even by its day bucket', () => {
+    model.bucket('step_count', 'day', DAY, { value: 100 }).batches('');
+    expect(day('step_count')).toMatchObject({ value: 100, grain: 'day', complete: false });
+  });
+
   it('is covered by nobody when the automation sends its runs in parts', () => {
     model
       .bucket('step_count', 'minute', `${DAY}T10:00:00+01:00`, { value: 20, by: 'D2' })
