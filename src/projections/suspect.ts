@@ -7,7 +7,8 @@
  * a row on one delivery condemn it: `too_large` when the worker ran out of memory, `broken` otherwise. A death
  * of the whole process may as well have been somebody's kill, so it takes five of those.
  */
-import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { z } from 'zod';
 import { platformCode } from '../journal/errors.js';
 import { type DeliveryId, isDeliveryId } from '../journal/position.js';
@@ -34,6 +35,7 @@ export class Suspect {
   /** @param lastDeath how the worker before this one ended, when it belonged to this process */
   constructor(path: string, pid: number, lastDeath: WorkerDeath | null) {
     this.#pid = pid;
+    mkdirSync(dirname(path), { recursive: true });
     const note = readNote(path);
     const ours = note?.pid === pid && lastDeath !== null;
     this.#found =
