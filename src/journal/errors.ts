@@ -182,6 +182,14 @@ export class HealthlogError extends Error {
     this.hint = fill(entry.hint, params);
   }
 
+  /** An error that was made in another thread: same code, same texts. */
+  static restored(code: ErrorCode, message: string, hint: string): HealthlogError {
+    const error = new HealthlogError(code);
+    error.message = message;
+    Object.defineProperty(error, 'hint', { value: hint, enumerable: true });
+    return error;
+  }
+
   /** The one shape of an error answer. */
   toBody(): { error: { code: string; message: string; hint: string } } {
     return { error: { code: this.code, message: this.message, hint: this.hint } };

@@ -1,0 +1,48 @@
+/**
+ * Access log: one line per request, written when its connection is done with it, so that it tells what really
+ * happened: answered, answer not delivered, aborted before the last byte. Never a query string, a token, a body.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { RunnerLog } from '../projections/thread.js';
+
+/** What the ingest route adds to its line. */
+export interface IngestNote {
+  /** Id of the delivery that was recorded. */
+  delivery?: string;
+  bodyBytes?: number;
+  /** The client went away before its last byte, after so many. */
+  abortedAfterBytes?: number;
+}
+
+const notes = new WeakMap<FastifyRequest, IngestNote>();
+
+export function noteIngest(request: FastifyRequest, note: IngestNote): void {
+  notes.set(request, { ...notes.get(request), ...note });
+}
+
+export function logWhenClosed(request: FastifyRequest, reply: FastifyReply, log: RunnerLog): void {
+  const startedMs = performance.now();
+  reply.raw.once('close', () => {
+    const note = notes.get(request) ?? {};
+    const finished = reply.raw.writableFinished;
+    const fields = {
+      method: request.method,
+      path: pathOf(request.url),
+      ...(finished ? { status: reply.raw.statusCode } : {}),
+      ms: Math.round(performance.now() - startedMs),
+      remote: request.ip,
+      ...note,
+    };
+    if (note.abortedAfterBytes !== undefined)
+      log.warn(fields, 'aborted by the client before its last byte; nothing was stored');
+    else if (finished) log.info(fields, 'request');
+    else if (note.delivery !== undefined) log.warn(fields, 'recorded, answer not delivered');
+    else log.warn(fields, 'answer not delivered');
+  });
+}
+
+/** Users put tokens and targets into the query string. */
+export function pathOf(url: string): string {
+  const end = url.search(/[?#;]/);
+  return end < 0 ? url : url.slice(0, end);
+}

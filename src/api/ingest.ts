@@ -1,0 +1,127 @@
+/**
+ * Ingest: one POST becomes one delivery (docs/contract.md says what the 200 means).
+ *
+ * Token, scope, content type and declared length are looked at before a byte of the body is; the body is streamed
+ * to the archive and never parsed. The commit is detached from the request: once the last byte has arrived the
+ * delivery is recorded, whoever still listens. The query string belongs to the user (tokens and targets are in
+ * use there, hae-format.md §2.1): only `wait` is looked at.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Acceptor } from '../journal/accept.js';
+import type { BodyKind } from '../journal/content-type.js';
+import { judgeContentType } from '../journal/content-type.js';
+import { HealthlogError } from '../journal/errors.js';
+import { keptHeaders } from '../journal/headers.js';
+import { formatMicros } from '../journal/position.js';
+import type { JournalRow } from '../journal/store.js';
+import type { TokenStore } from '../journal/tokens.js';
+import { UploadAborted } from '../journal/upload.js';
+import type { FoldedNotice, RunnerThread } from '../projections/thread.js';
+import { noteIngest } from './access-log.js';
+import { authorize } from './auth.js';
+import { parseQuery, waitSeconds } from './schemas.js';
+
+export interface IngestDeps {
+  readonly acceptor: Acceptor;
+  readonly tokens: TokenStore;
+  readonly runner: RunnerThread;
+  readonly bodyBytesMax: number;
+  readonly uploadsMax: number;
+  readonly isStopping: () => boolean;
+}
+
+/** The header as it came, before it was taken out of the framework's way. */
+const contentTypes = new WeakMap<FastifyRequest, string | null>();
+
+/** The framework would refuse an odd content type by itself; judging it is this file's business. */
+export function takeContentType(request: FastifyRequest): void {
+  const { headers } = request.raw;
+  contentTypes.set(request, headers['content-type'] ?? null);
+  headers['content-type'] = 'application/octet-stream';
+}
+
+export class Ingest {
+  readonly #deps: IngestDeps;
+  #running = 0;
+
+  constructor(deps: IngestDeps) {
+    this.#deps = deps;
+  }
+
+  /** Uploads that are still coming in. */
+  get running(): number {
+    return this.#running;
+  }
+
+  async handle(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const { acceptor, tokens, uploadsMax, isStopping } = this.#deps;
+    const { profile } = authorize(request.headers, tokens, 'ingest');
+    if (isStopping()) throw new HealthlogError('stopping');
+    const waitS = waitOf(request.query);
+    const contentType = contentTypes.get(request) ?? null;
+    const kind = this.#judge(request, contentType);
+    if (this.#running >= uploadsMax) throw new HealthlogError('too_many_uploads', { limit: uploadsMax });
+    const { raw } = request;
+    this.#running += 1;
+    let row: JournalRow;
+    try {
+      row = await acceptor.accept(raw, {
+        profile,
+        source: 'http',
+        contentType,
+        contentCoding: raw.headers['content-encoding'] ?? null,
+        headers: keptHeaders({ ...raw.headers, 'content-type': contentType ?? undefined }),
+        declaredBytes: declaredBytes(raw.headers['content-length']),
+        kind,
+        complete: () => raw.complete,
+      });
+    } catch (error) {
+      if (!(error instanceof UploadAborted)) throw error;
+      noteIngest(request, { abortedAfterBytes: error.receivedBytes });
+      // Nobody is there to be answered.
+      reply.hijack();
+      raw.socket.destroy();
+      return reply;
+    } finally {
+      this.#running -= 1;
+    }
+    noteIngest(request, { delivery: row.id, bodyBytes: row.bodyBytes });
+    const notice = waitS === 0 ? null : await this.#deps.runner.waitFolded(row.id, waitS * 1000);
+    return answerOf(row, notice);
+  }
+
+  #judge(request: FastifyRequest, contentType: string | null): BodyKind {
+    const kind = judgeContentType(contentType ?? undefined);
+    if (kind === null) throw new HealthlogError('unsupported_type', { type: contentType ?? '' });
+    const declared = declaredBytes(request.raw.headers['content-length']);
+    const { bodyBytesMax } = this.#deps;
+    if (declared !== null && declared > bodyBytesMax)
+      throw new HealthlogError('too_large', { limit: bodyBytesMax });
+    return kind;
+  }
+}
+
+function declaredBytes(header: string | undefined): number | null {
+  return header === undefined || !/^\d+$/.test(header) ? null : Number(header);
+}
+
+function waitOf(query: unknown): number {
+  const asked = typeof query === 'object' && query !== null && 'wait' in query ? query.wait : undefined;
+  return asked === undefined ? 0 : parseQuery(waitSeconds, asked);
+}
+
+/** With an outcome when the fold came in time; `pending` otherwise. */
+function answerOf(row: JournalRow, notice: FoldedNotice | null): Record<string, unknown> {
+  const accepted = { id: row.id, received_at: formatMicros(row.receivedAt) };
+  if (notice === null) return { ...accepted, parse_status: 'pending' };
+  return {
+    ...accepted,
+    parse_status: notice.parseStatus,
+    class: notice.class,
+    layer: notice.layer,
+    layer_origin: notice.layerOrigin,
+    layer_from: notice.layerFrom,
+    counters: notice.counters,
+    reasons: notice.reasons,
+  };
+}

@@ -1,0 +1,97 @@
+/** The reading routes: who may see what, and which question the reader thread is asked. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { Grant, TokenStore } from '../journal/tokens.js';
+import type { JournalStatus } from '../projections/answers/status.js';
+import type { RunnerThread } from '../projections/thread.js';
+import { authorize, visibleProfile } from './auth.js';
+import type { Reader } from './reader.js';
+import type { ReaderQuestion } from './reader-protocol.js';
+import {
+  deliveriesQuery,
+  deliveryQuery,
+  metricQuery,
+  metricsQuery,
+  parseQuery,
+  statusQuery,
+} from './schemas.js';
+import { type StatusBody, statusBody } from './status.js';
+
+export interface ReadingDeps {
+  readonly tokens: TokenStore;
+  readonly reader: Reader;
+  readonly runner: RunnerThread;
+  readonly clockSkewMicros: () => number;
+}
+
+const idParams = z.object({ id: z.string().min(1) });
+const nameParams = z.object({ name: z.string().min(1) });
+
+export function readingRoutes(app: FastifyInstance, deps: ReadingDeps): void {
+  const { tokens, reader } = deps;
+  const grantOf = (request: FastifyRequest): Grant => authorize(request.headers, tokens, 'read');
+  const answer = async (reply: FastifyReply, question: ReaderQuestion): Promise<string> => {
+    const json = await reader.ask(question);
+    void reply.type('application/json; charset=utf-8');
+    return json;
+  };
+
+  app.get('/v1/status', async (request) => {
+    const grant = grantOf(request);
+    parseQuery(statusQuery, request.query);
+    const journal: JournalStatus = JSON.parse(await reader.ask({ kind: 'status' }));
+    return serviceStatus(deps, visibleTo(grant, journal));
+  });
+
+  app.get('/v1/deliveries', async (request, reply) => {
+    const grant = grantOf(request);
+    const query = parseQuery(deliveriesQuery, request.query);
+    return answer(reply, {
+      kind: 'deliveries',
+      query: { ...query, profile: visibleProfile(grant, query.profile) },
+    });
+  });
+
+  app.get('/v1/deliveries/:id', async (request, reply) => {
+    const grant = grantOf(request);
+    const { id } = parseQuery(idParams, request.params);
+    const query = parseQuery(deliveryQuery, request.query);
+    return answer(reply, { kind: 'delivery', id, profile: visibleProfile(grant, query.profile) });
+  });
+
+  app.get('/v1/metrics', async (request, reply) => {
+    const grant = grantOf(request);
+    const { limit, cursor, profile } = parseQuery(metricsQuery, request.query);
+    return answer(reply, {
+      kind: 'metrics',
+      profile: visibleProfile(grant, profile) ?? grant.profile,
+      ...(limit === undefined ? {} : { limit }),
+      ...(cursor === undefined ? {} : { cursor }),
+    });
+  });
+
+  app.get('/v1/metrics/:name', async (request, reply) => {
+    const grant = grantOf(request);
+    const { name } = parseQuery(nameParams, request.params);
+    const { profile, ...query } = parseQuery(metricQuery, request.query);
+    const visible = visibleProfile(grant, profile) ?? grant.profile;
+    return answer(reply, { kind: 'metric', query: { ...query, metric: name, profile: visible } });
+  });
+}
+
+/** A read token sees the automations of its own profile. */
+function visibleTo(grant: Grant, journal: JournalStatus): JournalStatus {
+  if (grant.scope === 'admin') return journal;
+  return { ...journal, automations: journal.automations.filter(({ profile }) => profile === grant.profile) };
+}
+
+function serviceStatus({ runner, clockSkewMicros }: ReadingDeps, journal: JournalStatus): StatusBody {
+  const { state, reason, rebuild, restarts } = runner.state();
+  return statusBody(journal, {
+    state,
+    reason,
+    rebuild,
+    restarts,
+    clockBehindS: Math.round(clockSkewMicros() / 1e6),
+  });
+}
