@@ -140,6 +140,12 @@ export const ERRORS = {
     message: 'A second read model does not fit on the disk: it needs about {needed} bytes, {free} are free.',
     hint: 'Free some space and try again. Nothing was changed.',
   },
+  cannot_listen: {
+    status: 503,
+    exitCode: 1,
+    message: 'The address {host}:{port} cannot be listened on ({reason}).',
+    hint: 'Another program may use it. Choose another one with --port or --host.',
+  },
   bad_journal: {
     status: 503,
     exitCode: 1,

@@ -12,6 +12,7 @@
  * Cancelling at any time leaves the live generation as it was.
  */
 import { statfsSync, statSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import type { Clock } from '../journal/clock.js';
 import { HealthlogError } from '../journal/errors.js';
@@ -34,7 +35,7 @@ import { Ledger } from './ledger.js';
 import { Meter, type RebuildProgress } from './meter.js';
 import { addOutcomes, countersOf, exitCodeOf, NO_OUTCOMES, type OutcomeSum } from './outcome.js';
 import { compareWithLive, NOT_COMPARED, openSnapshot, type Proof } from './proof.js';
-import { type PassReport, Runner, type RunnerOptions } from './runner.js';
+import { joinPasses, type PassReport, Runner, type RunnerOptions } from './runner.js';
 
 export interface RebuildOptions {
   readonly folder: DataFolder;
@@ -72,6 +73,8 @@ const ROOM_FACTOR = 1.3;
 /** How long this command waits for a running service to take a finished generation over. */
 const SWITCH_WAIT_MS = 60_000;
 const SWITCH_LOOK_EVERY_MS = 100;
+/** How long this command folds without looking up. */
+const SLICE_MS = 100;
 
 /** @throws HealthlogError build_locked, no_room, not_found; what SQLite and the file system throw */
 export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
@@ -82,7 +85,7 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
   try {
     checkRoom(folder);
     const found = reconcile(folder, dryRun);
-    const { report, finished } = buildAnew(options, found);
+    const { report, finished } = await buildAnew(options, found);
     if (finished === null) return report;
     announceReady(folder, finished);
     const result = await switchOver(folder, clock, finished, options.cancelled ?? (() => false));
@@ -93,10 +96,10 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
 }
 
 /** Builds a generation and, unless it is of no use, leaves it sealed. */
-function buildAnew(
+async function buildAnew(
   options: RebuildOptions,
   found: Found,
-): { readonly report: RebuildReport; readonly finished: GenerationFile | null } {
+): Promise<{ readonly report: RebuildReport; readonly finished: GenerationFile | null }> {
   const { folder, dryRun, acceptLoss } = options;
   const journal = Journal.open(folder, 'read');
   try {
@@ -105,7 +108,7 @@ function buildAnew(
       const { file, db } = startGeneration(folder, journal.meta().epoch);
       let finished: GenerationFile | null = null;
       try {
-        const built = build(options, journal, file, db, proof);
+        const built = await build(options, journal, file, db, proof);
         if (built === null) {
           // What was pending in the live generation came before what had been folded: once more, in one order.
           proof ??= NOT_COMPARED;
@@ -165,31 +168,36 @@ interface Built {
 }
 
 /** @returns null when folding in two steps broke the journal order and has to be done again in one */
-function build(
+async function build(
   options: RebuildOptions,
   journal: Journal,
   file: GenerationFile,
   db: Database.Database,
   known: Proof | null,
-): Built | null {
+): Promise<Built | null> {
+  const { cancelled = () => false, onFault = () => undefined } = options;
   const meter = new Meter(journal.count(), options.onProgress);
-  const fold = (limits: Pick<RunnerOptions, 'enrolUpTo' | 'leftOut'>): PassReport =>
-    new Runner({
-      ...limits,
-      journal,
-      generation: db,
-      archiveRoot: options.folder.archive,
-      clock: options.clock,
-      stopped: options.cancelled ?? (() => false),
-      afterFold: (_id, outcome) => meter.count(countersOf(outcome).points),
-      onFault: options.onFault ?? (() => undefined),
-    }).pass();
+  const fold = (limits: Pick<RunnerOptions, 'enrolUpTo' | 'leftOut'>): Promise<PassReport> =>
+    inSlices(
+      cancelled,
+      (stopped) =>
+        new Runner({
+          ...limits,
+          journal,
+          generation: db,
+          archiveRoot: options.folder.archive,
+          clock: options.clock,
+          stopped,
+          afterFold: (_id, outcome) => meter.count(countersOf(outcome).points),
+          onFault,
+        }),
+    );
   const snapshot = known === null ? openSnapshot(options.folder, journal, file) : null;
-  if (snapshot === null) return finish(known ?? NOT_COMPARED, [fold({})]);
+  if (snapshot === null) return finish(known ?? NOT_COMPARED, [await fold({})]);
   let proof: Proof = { ...NOT_COMPARED, mismatches: snapshot.mismatches };
   const passes: PassReport[] = [];
   try {
-    passes.push(fold({ enrolUpTo: snapshot.enrolledSeq, leftOut: snapshot.pending }));
+    passes.push(await fold({ enrolUpTo: snapshot.enrolledSeq, leftOut: snapshot.pending }));
     if (passes.every(isWhole)) proof = { ...proof, ...compareWithLive(snapshot, journal) };
   } finally {
     snapshot.close();
@@ -197,8 +205,25 @@ function build(
   if (options.dryRun || !passes.every(isWhole)) return finish(proof, passes);
   const late = [...snapshot.pending].map((id) => journal.byId(id)).filter((row) => row !== null);
   new Ledger(db).enrolLate(late);
-  passes.push(fold({}));
+  passes.push(await fold({}));
   return finish(proof, passes);
+}
+
+/** One pass in slices: between two of them signals are heard and progress is drawn. */
+async function inSlices(
+  cancelled: () => boolean,
+  makeRunner: (stopped: () => boolean) => Runner,
+): Promise<PassReport> {
+  let endMs = 0;
+  const runner = makeRunner(() => cancelled() || performance.now() > endMs);
+  let whole: PassReport | null = null;
+  for (;;) {
+    endMs = performance.now() + SLICE_MS;
+    const part = runner.pass(whole?.cursor);
+    whole = whole === null ? part : joinPasses(whole, part);
+    if (part.end !== 'stopped' || cancelled()) return whole;
+    await nextTurn();
+  }
 }
 
 function finish(proof: Proof, passes: readonly PassReport[]): Built | null {

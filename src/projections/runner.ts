@@ -22,7 +22,7 @@ import { applyDelivery, type FoldContext } from './apply.js';
 import { isCircumstance, isDamage, JournalFailure } from './failure.js';
 import { FoldStore } from './fold-store.js';
 import { Inheritance, type InheritanceMismatch } from './inheritance.js';
-import { type Attempt, addOutcome, NO_OUTCOMES, type Outcome, type OutcomeSum } from './outcome.js';
+import { type Attempt, addOutcome, addOutcomes, NO_OUTCOMES, type Outcome, type OutcomeSum } from './outcome.js';
 import { FOLD_VERSION, markStale, readMeta } from './readmodel.js';
 
 /** A fold that takes longer is given up: `deadline`. */
@@ -77,6 +77,8 @@ export interface PassReport {
   /** Deliveries whose outcome could not be recorded; they have their turn in the next pass. */
   readonly unrecorded: readonly DeliveryId[];
   readonly mismatches: readonly InheritanceMismatch[];
+  /** How far the pass came; a stopped one can be taken up behind it. */
+  readonly cursor: Position;
 }
 
 export class Runner {
@@ -110,13 +112,17 @@ export class Runner {
     return this.#inheritance;
   }
 
-  /** One sweep over what is pending. Throws only what is neither a delivery's fault nor a circumstance. */
-  pass(): PassReport {
-    const state = {
+  /**
+   * One sweep over what is pending. Throws only what is neither a delivery's fault nor a circumstance.
+   * @param after where a stopped pass is taken up; the beginning when left out
+   */
+  pass(after: Position = POSITION_ZERO): PassReport {
+    const state: PassState = {
       enrolled: 0,
       outcomes: NO_OUTCOMES,
-      deferred: [] as DeliveryId[],
-      unrecorded: [] as DeliveryId[],
+      deferred: [],
+      unrecorded: [],
+      cursor: after,
     };
     const report = (
       end: PassEnd,
@@ -184,13 +190,12 @@ export class Runner {
     const { ledger } = this.#store;
     let highest = ledger.highestFolded();
     let foldedBelow: Position | null = null;
-    let cursor = POSITION_ZERO;
     for (;;) {
-      const page = ledger.pendingAfter(cursor, PASS_PAGE);
+      const page = ledger.pendingAfter(state.cursor, PASS_PAGE);
       if (page.length === 0) return { end: 'caught_up', reason: null, foldedBelow };
       for (const { position, seq } of page) {
         if (stopped()) return { end: 'stopped', reason: null, foldedBelow };
-        cursor = position;
+        state.cursor = position;
         const row = ask(() => journal.bySeq(seq));
         if (row === null || row.id !== position.id) {
           return { end: 'stale', reason: 'the journal was restored from another copy', foldedBelow };
@@ -233,6 +238,19 @@ interface PassState {
   outcomes: OutcomeSum;
   deferred: DeliveryId[];
   unrecorded: DeliveryId[];
+  cursor: Position;
+}
+
+/** Two parts of one sweep, the second taken up behind the first. */
+export function joinPasses(a: PassReport, b: PassReport): PassReport {
+  return {
+    ...b,
+    enrolled: a.enrolled + b.enrolled,
+    outcomes: addOutcomes(a.outcomes, b.outcomes),
+    deferred: [...a.deferred, ...b.deferred],
+    unrecorded: [...a.unrecorded, ...b.unrecorded],
+    mismatches: [...a.mismatches, ...b.mismatches],
+  };
 }
 
 const STALE_BY_INHERITANCE =

@@ -1,6 +1,8 @@
 /** A delivery in the shape of an answer (design §10): the journal event with what became of it. */
+
 import { formatMicros, micros } from '../../journal/position.js';
 import type { JournalRow } from '../../journal/store.js';
+import type { Counters } from '../outcome.js';
 import type { ResultRow } from './ledger-view.js';
 
 export interface DeliveryItem {
@@ -28,7 +30,7 @@ export interface DeliveryItem {
   readonly layer_origin: string | null;
   readonly layer_from: string | null;
   /** Null while the delivery is pending. */
-  readonly counters: unknown;
+  readonly counters: Counters | null;
   readonly reasons: readonly string[];
   readonly declared: string | null;
   readonly fold_ms: number | null;
@@ -45,7 +47,7 @@ function readReasons(json: string | null): string[] {
 /** `result` is null for a delivery that the read model has not taken in yet. */
 export function deliveryItem(row: JournalRow, result: ResultRow | null): DeliveryItem {
   const foldedAt = result?.folded_at ?? null;
-  const counters: unknown = result?.counters == null ? null : JSON.parse(result.counters);
+  const counters: Counters | null = result?.counters == null ? null : JSON.parse(result.counters);
   return {
     id: row.id,
     received_at: formatMicros(row.receivedAt),

@@ -1,0 +1,161 @@
+/** `healthlog journal ls|show|cat`: what arrived, and what became of it. */
+
+import { readArchive } from '../../journal/archive.js';
+import { HealthlogError } from '../../journal/errors.js';
+import {
+  type DeliveriesQuestion,
+  type DeliveryItem,
+  getDelivery,
+  listDeliveries,
+} from '../../projections/answers/deliveries.js';
+import type { Context } from '../context.js';
+import { bytes, facts, print, printJson, say, table } from '../output.js';
+import { withSources } from '../reading.js';
+
+export interface ListFlags {
+  readonly status?: string;
+  readonly class?: string;
+  readonly automation?: string;
+  readonly profile?: string;
+  readonly section?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly limit?: string;
+  readonly all?: boolean;
+}
+
+const SHOWN = 50;
+const PAGE = 1000;
+
+export function journalList(context: Context, flags: ListFlags): number {
+  const wanted = flags.all === true ? Number.POSITIVE_INFINITY : limitOf(flags.limit);
+  withSources(context, ({ journal, generation }) => {
+    const question: DeliveriesQuestion = {
+      parse_status: flags.status,
+      class: flags.class,
+      automation: flags.automation,
+      profile: flags.profile,
+      section: flags.section,
+      since: flags.since,
+      until: flags.until,
+    };
+    let cursor: string | null = null;
+    let left = wanted;
+    const items: DeliveryItem[] = [];
+    do {
+      const page = listDeliveries(journal, generation, { ...question, limit: Math.min(PAGE, left), cursor });
+      left -= page.items.length;
+      cursor = page.next;
+      if (context.json) for (const item of page.items) printJson(item);
+      else items.push(...page.items);
+    } while (cursor !== null && left > 0);
+    if (context.json) return;
+    if (items.length === 0) say('No delivery matches. "healthlog journal ls --all" lists every one.');
+    else
+      print(
+        table(
+          ['received', 'id', 'automation', 'layer', 'size', 'status', 'class', 'points'],
+          items.map(rowOf),
+        ),
+      );
+    if (cursor !== null) say(`There are more: --limit N or --all shows them.`);
+  });
+  return 0;
+}
+
+function limitOf(text: string | undefined): number {
+  if (text === undefined) return SHOWN;
+  const limit = Number(text);
+  if (Number.isInteger(limit) && limit > 0) return limit;
+  throw new HealthlogError('usage', { reason: `--limit cannot be "${text}": it is a whole number above 0.` });
+}
+
+function rowOf(item: DeliveryItem): string[] {
+  return [
+    item.received_at.slice(0, 19).replace('T', ' '),
+    item.id.slice(0, 8),
+    item.automation.name ?? item.automation.id ?? '',
+    item.layer ?? '',
+    bytes(item.body_bytes),
+    item.parse_status,
+    item.class ?? '',
+    item.counters === null ? '' : String(item.counters.points),
+  ];
+}
+
+export function journalShow(context: Context, id: string): number {
+  withSources(context, ({ journal, generation }) => {
+    const item = getDelivery(journal, generation, id, null);
+    if (context.json) printJson(item);
+    else print(description(item));
+  });
+  return 0;
+}
+
+function description(item: DeliveryItem): string {
+  const { automation, counters } = item;
+  const lines: [string, string][] = [
+    ['delivery', item.id],
+    ['received', `${item.received_at} (clock ${item.clock_at})`],
+    ['profile', item.profile],
+    ['source', `${item.source}${item.adopted ? ', adopted from the archive' : ''}`],
+    [
+      'automation',
+      [automation.name, automation.id].filter((text) => text !== null).join(' · ') || 'not named',
+    ],
+    ['grouping', automation.aggregation ?? 'no header'],
+    ['period', automation.period ?? 'no header'],
+    ['session', item.session_id ?? 'no header'],
+    [
+      'body',
+      `${item.body_bytes} bytes, ${item.content_type ?? 'no content type'}, sha256 ${item.body_sha256}`,
+    ],
+    ['archive', item.archive_path],
+    ['status', item.class === null ? item.parse_status : `${item.parse_status} (${item.class})`],
+  ];
+  if (item.layer_origin !== null) lines.push(['layer', layerText(item)]);
+  if (counters !== null) {
+    lines.push([
+      'points',
+      `${counters.points} read, ${counters.skipped} unreadable, ${counters.partial} left out`,
+    ]);
+    lines.push([
+      'changed',
+      `${counters.changed} values; ${counters.incomparable} on which exports disagree about devices`,
+    ]);
+    for (const [name, section] of Object.entries(counters.sections)) {
+      lines.push([`  ${name}`, `${section.points} read, ${section.skipped} unreadable`]);
+    }
+  }
+  if (item.folded_at !== null && item.fold_ms !== null) {
+    lines.push(['folded', `${item.folded_at}, in ${item.fold_ms.toFixed(1)} ms`]);
+  }
+  return [facts(lines), ...item.reasons.map((reason) => `  - ${reason}`)].join('\n');
+}
+
+function layerText({ layer, layer_origin, layer_from }: DeliveryItem): string {
+  switch (layer_origin) {
+    case 'declared':
+      return `${layer}, as its header says`;
+    case 'bound':
+      return `${layer}, because its stamps are finer than its header says`;
+    case 'content':
+      return `${layer}, by its stamps`;
+    case 'inherited':
+      return `${layer}, inherited from ${layer_from}`;
+    case 'midnight':
+      return `${layer}, because its dense metrics all have one and the same midnight`;
+    default:
+      return 'unknown';
+  }
+}
+
+/** The body, byte for byte as the phone sent it. */
+export async function journalCat(context: Context, id: string): Promise<number> {
+  const body = withSources(context, ({ journal, generation }) => {
+    const { archive_path, body_bytes } = getDelivery(journal, generation, id, null);
+    return readArchive(context.folder.archive, archive_path, { bodyBytesHint: body_bytes }).body;
+  });
+  await new Promise<void>((resolve) => process.stdout.write(body, () => resolve()));
+  return 0;
+}

@@ -1,0 +1,170 @@
+/**
+ * `healthlog serve`: the service.
+ *
+ * Start: lock → journal (migrations) → sweep → adopt → runner → listen. Then one line on stdout,
+ * `listening on http://HOST:PORT`; the log goes to stderr, one JSON object per line.
+ * Stop (SIGTERM, SIGINT): stop accepting → let uploads finish within the budget → stop flag → wait for the fold
+ * within the same budget → close. When the budget runs out: a warning and exit 0, and nothing is closed under a
+ * live transaction; what was not folded is still pending. A second signal ends the process at once.
+ */
+import { pino } from 'pino';
+import { createApp } from '../../api/app.js';
+import { Reader } from '../../api/reader.js';
+import { Acceptor } from '../../journal/accept.js';
+import { HealthlogError, platformCode } from '../../journal/errors.js';
+import { nodeFiles } from '../../journal/files.js';
+import { acquireLock } from '../../journal/lock.js';
+import { adoptOrphans, sweepIncoming } from '../../journal/reconcile.js';
+import { Journal } from '../../journal/store.js';
+import { TokenStore } from '../../journal/tokens.js';
+import type { JournalStatus } from '../../projections/answers/status.js';
+import { readyGeneration } from '../../projections/generations.js';
+import { startRunner } from '../../projections/thread.js';
+import type { Context } from '../context.js';
+import { lagWarning } from '../lag.js';
+import { print } from '../output.js';
+import type { ServeSettings } from '../settings.js';
+import { firstSteps } from '../welcome.js';
+
+const MINUTE_MS = 60_000;
+/** How soon a generation that `healthlog rebuild` finished is taken over. */
+const READY_LOOK_MS = 1_000;
+
+export async function serve({ folder, clock }: Context, settings: ServeSettings): Promise<number> {
+  const log = pino(
+    { level: settings.logLevel, base: { pid: process.pid } },
+    pino.destination({ dest: 2, sync: true }),
+  );
+  const lock = acquireLock(folder, clock);
+  const journal = Journal.open(folder, 'write');
+  const swept = sweepIncoming(folder);
+  if (swept.length > 0)
+    log.info({ files: swept.length }, 'removed what uploads cut short by a crash had left');
+  const { adopted, damaged } = adoptOrphans({ folder, journal });
+  if (adopted.length > 0) log.warn({ deliveries: adopted.length }, 'took in bodies that had no journal row');
+  for (const file of damaged)
+    log.error(file, 'a body in the archive has no journal row and is damaged; it stays where it is');
+
+  const tokens = new TokenStore(journal, folder, nodeFiles, clock);
+  const firstStart = tokens.list().length === 0;
+  const fresh = firstStart
+    ? {
+        ingest: tokens.add({ label: 'phone', scope: 'ingest', profile: 'me' }),
+        read: tokens.add({ label: 'reading', scope: 'read', profile: 'me' }),
+      }
+    : null;
+
+  const runner = startRunner({
+    folder,
+    clock,
+    log,
+    ...(settings.foldMemory === null ? {} : { memoryMb: settings.foldMemory }),
+  });
+  const acceptor = new Acceptor({
+    folder,
+    clock,
+    bodyBytesMax: settings.bodyLimit,
+    onAccepted: () => runner.wake(),
+    onClockSkew: (aheadMicros) =>
+      log.warn(
+        { behind_s: Math.round(aheadMicros / 1e6) },
+        'the clock of this machine was set back; the order of deliveries is kept',
+      ),
+  });
+  const reader = new Reader({ folder, generationCounter: runner.generationCounter, log });
+  const server = createApp({
+    acceptor,
+    tokens,
+    runner,
+    reader,
+    log,
+    limits: {
+      bodyBytesMax: settings.bodyLimit,
+      uploadsMax: settings.uploadsMax,
+      uploadTimeoutMs: settings.uploadTimeout * 1000,
+      requestTimeoutMs: settings.requestTimeout * 1000,
+    },
+  });
+
+  const readStatus = async (): Promise<JournalStatus> => JSON.parse(await reader.ask({ kind: 'status' }));
+  log.info({ pending: (await readStatus()).pending }, 'deliveries waiting to be folded at the start');
+
+  let settled = false;
+  const everyMinute = async (): Promise<void> => {
+    tokens.flushUses();
+    const { state } = runner.state();
+    settled ||= state === 'idle' || state === 'waiting';
+    const { pending, oldest_pending_age_s } = await readStatus();
+    const warning = lagWarning({ state, settled, pending, oldestPendingAgeS: oldest_pending_age_s });
+    if (warning !== null)
+      log.warn(
+        warning,
+        'folding falls behind: the oldest pending delivery has waited for more than five minutes',
+      );
+  };
+  const timers = [
+    setInterval(() => {
+      everyMinute().catch((error: unknown) =>
+        log.error({ error: String(error) }, 'the look at the backlog failed'),
+      );
+    }, MINUTE_MS),
+    setInterval(() => {
+      if (readyGeneration(folder) !== null) runner.wake();
+    }, READY_LOOK_MS),
+  ];
+
+  const stopSignal = nextSignal();
+  const address = await listen(server, settings);
+  if (fresh !== null) for (const line of firstSteps(fresh, address)) print(line);
+  print(`listening on http://${hostText(address.host)}:${address.port}`);
+
+  const signal = await stopSignal;
+  log.info({ signal }, 'stopping');
+  process.once(signal, () => process.exit(1));
+  for (const timer of timers) clearInterval(timer);
+  const endMs = performance.now() + settings.stopBudget * 1000;
+  const left = (): number => Math.max(0, endMs - performance.now());
+  const uploadsDone = await server.stop(left());
+  const folded = await runner.stop(left());
+  if (!uploadsDone || !folded) {
+    log.warn(
+      { uploads_done: uploadsDone, fold_done: folded },
+      'the stop budget ran out; what was not folded is still pending',
+    );
+    process.exit(0);
+  }
+  tokens.flushUses();
+  await acceptor.close();
+  await reader.stop();
+  journal.close();
+  lock.release();
+  log.info({}, 'stopped');
+  return 0;
+}
+
+type Server = ReturnType<typeof createApp>;
+
+async function listen(
+  server: Server,
+  { host, port }: ServeSettings,
+): Promise<{ host: string; port: number }> {
+  try {
+    return await server.listen(host, port);
+  } catch (error) {
+    throw new HealthlogError(
+      'cannot_listen',
+      { host, port, reason: platformCode(error) ?? String(error) },
+      { cause: error },
+    );
+  }
+}
+
+function hostText(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+function nextSignal(): Promise<'SIGTERM' | 'SIGINT'> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
+  });
+}

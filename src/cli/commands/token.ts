@@ -1,0 +1,90 @@
+/** `healthlog token add|ls|revoke`: who may send and who may read. */
+import { z } from 'zod';
+import { HealthlogError } from '../../journal/errors.js';
+import { nodeFiles } from '../../journal/files.js';
+import { formatMicros, type Micros } from '../../journal/position.js';
+import { Journal } from '../../journal/store.js';
+import { SCOPES, type TokenInfo, TokenStore } from '../../journal/tokens.js';
+import type { Context } from '../context.js';
+import { print, printJson, say, table } from '../output.js';
+
+function withStore<T>({ folder, clock }: Context, work: (store: TokenStore) => T): T {
+  const journal = Journal.open(folder, 'write');
+  try {
+    return work(new TokenStore(journal, folder, nodeFiles, clock));
+  } finally {
+    journal.close();
+  }
+}
+
+const scopeSchema = z.enum(SCOPES);
+
+export function tokenAdd(context: Context, label: string, flags: { scope: string; profile: string }): number {
+  const scope = scopeSchema.safeParse(flags.scope);
+  if (!scope.success) {
+    throw new HealthlogError('usage', {
+      reason: `--scope cannot be "${flags.scope}": it is one of ${SCOPES.join(', ')}.`,
+    });
+  }
+  const token = withStore(context, (store) =>
+    store.add({ label, scope: scope.data, profile: flags.profile }),
+  );
+  if (context.json) printJson({ token });
+  else {
+    print(token);
+    say('Keep it now: only its hash is stored, so it cannot be shown again.');
+  }
+  return 0;
+}
+
+export function tokenList(context: Context): number {
+  const list = withStore(context, (store) => store.list());
+  if (context.json) for (const token of list) printJson(toJson(token));
+  else if (list.length === 0) say('There are no tokens. "healthlog token add NAME" makes one.');
+  else {
+    const time = (at: Micros | null): string => (at === null ? '' : formatMicros(at).slice(0, 19));
+    print(
+      table(
+        ['label', 'scope', 'profile', 'hash', 'made', 'last used', 'revoked'],
+        list.map((t) => [
+          t.label,
+          t.scope,
+          t.profile,
+          t.hash.slice(0, 12),
+          time(t.createdAt),
+          time(t.lastUsedAt),
+          time(t.revokedAt),
+        ]),
+      ),
+    );
+  }
+  return 0;
+}
+
+export function tokenRevoke(context: Context, which: string): number {
+  const revoked = withStore(context, (store) => store.revoke(which));
+  if (context.json) printJson(toJson(revoked));
+  else print(`The token "${revoked.label}" is revoked. What it sent stays.`);
+  return 0;
+}
+
+function toJson({
+  hash,
+  label,
+  scope,
+  profile,
+  createdAt,
+  lastUsedAt,
+  revokedAt,
+}: TokenInfo): Record<string, unknown> {
+  const time = (at: Micros | null): string | null => (at === null ? null : formatMicros(at));
+  return {
+    hash,
+    label,
+    scope,
+    profile,
+    created_at: time(createdAt),
+    last_used_at: time(lastUsedAt),
+    revoked_at: time(revokedAt),
+  };
+}

@@ -1,0 +1,155 @@
+/**
+ * Command line. Exit codes: 0 done · 1 failed · 2 usage · 3 rows differ · 4 cancelled or put off · 5 locked
+ * (docs/operations.md).
+ */
+import { Command, CommanderError } from 'commander';
+import { journalCat, journalList, journalShow, type ListFlags } from './commands/journal.js';
+import { runRebuild } from './commands/rebuild.js';
+import { serve } from './commands/serve.js';
+import { status } from './commands/status.js';
+import { tokenAdd, tokenList, tokenRevoke } from './commands/token.js';
+import { type CommonFlags, type Context, contextOf } from './context.js';
+import { quietPipe, tellError } from './output.js';
+import { DATA, resolveSetting, SERVE, type ServeSettings } from './settings.js';
+
+const USAGE = 2;
+
+type Run = (
+  context: Context,
+  args: readonly string[],
+  flags: Record<string, unknown>,
+) => number | Promise<number>;
+
+let exitCode = 0;
+
+/** Adds what every command takes, and runs it with its context. */
+function command(parent: Command, usage: string, description: string, run: Run): Command {
+  const made = parent
+    .command(usage)
+    .description(description)
+    .option('--data <dir>', `${DATA.help} (${DATA.env}, default ${DATA.fallback})`)
+    .option('--json', 'print JSON, one object per line');
+  made.action(async (...given: unknown[]) => {
+    const args = given.filter((item): item is string => typeof item === 'string');
+    const flags: CommonFlags & Record<string, unknown> = made.opts();
+    try {
+      exitCode = await run(contextOf(flags, process.env), args, flags);
+    } catch (error) {
+      exitCode = tellError(error, flags.json === true);
+    }
+  });
+  return made;
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function serveSettings(flags: Record<string, unknown>, env: NodeJS.ProcessEnv): ServeSettings {
+  return {
+    host: resolveSetting(SERVE.host, flags.host, env),
+    port: resolveSetting(SERVE.port, flags.port, env),
+    bodyLimit: resolveSetting(SERVE.bodyLimit, flags.bodyLimit, env),
+    uploadsMax: resolveSetting(SERVE.uploadsMax, flags.uploadsMax, env),
+    uploadTimeout: resolveSetting(SERVE.uploadTimeout, flags.uploadTimeout, env),
+    requestTimeout: resolveSetting(SERVE.requestTimeout, flags.requestTimeout, env),
+    stopBudget: resolveSetting(SERVE.stopBudget, flags.stopBudget, env),
+    foldMemory: resolveSetting(SERVE.foldMemory, flags.foldMemory, env),
+    logLevel: resolveSetting(SERVE.logLevel, flags.logLevel, env),
+  };
+}
+
+function program(): Command {
+  const root = new Command('healthlog')
+    .description('A home for the data of the iPhone app Health Auto Export.')
+    .exitOverride();
+
+  const serving = command(root, 'serve', 'run the service', (context, _args, flags) =>
+    serve(context, serveSettings(flags, context.env)),
+  );
+  for (const { flag, env, help, fallback } of Object.values(SERVE)) {
+    serving.option(
+      `--${flag} <value>`,
+      `${help} (${env}${fallback === null ? '' : `, default ${fallback}`})`,
+    );
+  }
+
+  command(root, 'status', 'how things stand', (context) => status(context));
+
+  const journal = root.command('journal').description('what arrived, and what became of it');
+  command(journal, 'ls', 'list deliveries, newest first', (context, _args, flags) =>
+    journalList(context, listFlags(flags)),
+  )
+    .option('--status <status>', 'pending, parsed, partial, failed or excluded')
+    .option('--class <class>', 'class of the outcome')
+    .option('--automation <id>', 'automation id')
+    .option('--profile <name>', 'profile')
+    .option('--section <name>', 'deliveries that hold this section')
+    .option('--since <time>', 'received at or after')
+    .option('--until <time>', 'received before')
+    .option('--limit <n>', 'how many, 50 when not given')
+    .option('--all', 'every one');
+  command(journal, 'show <id>', 'one delivery: headers, outcome, layer, counters', (context, [id]) =>
+    journalShow(context, id ?? ''),
+  );
+  command(journal, 'cat <id>', 'the body of a delivery, byte for byte', (context, [id]) =>
+    journalCat(context, id ?? ''),
+  );
+
+  command(
+    root,
+    'rebuild',
+    'build the read model anew from the archive, compare, and switch to it',
+    (context, _args, flags) =>
+      runRebuild(context, { dryRun: flags.dryRun === true, acceptLoss: flags.acceptLoss === true }),
+  )
+    .alias('reindex')
+    .option('--dry-run', 'stop before the switch')
+    .option('--accept-loss', 'switch although bodies that are shown are gone');
+  command(root, 'verify', 'prove that the read model is what the archive gives', (context) =>
+    runRebuild(context, { dryRun: true, acceptLoss: false }),
+  );
+
+  const token = root.command('token').description('who may send and who may read');
+  command(token, 'add <name>', 'make a token; it is shown once', (context, [name], flags) =>
+    tokenAdd(context, name ?? '', { scope: text(flags.scope), profile: text(flags.profile) }),
+  )
+    .option('--scope <scope>', 'ingest, read or admin', 'ingest')
+    .option('--profile <name>', 'whose data it is', 'me');
+  command(token, 'ls', 'list tokens', (context) => tokenList(context));
+  command(
+    token,
+    'revoke <name>',
+    'revoke a token by its name or the beginning of its hash',
+    (context, [name]) => tokenRevoke(context, name ?? ''),
+  );
+  return root;
+}
+
+const LIST_FLAGS = [
+  'status',
+  'class',
+  'automation',
+  'profile',
+  'section',
+  'since',
+  'until',
+  'limit',
+] as const;
+
+function listFlags(flags: Record<string, unknown>): ListFlags {
+  const given = LIST_FLAGS.filter((name) => typeof flags[name] === 'string').map((name) => [
+    name,
+    text(flags[name]),
+  ]);
+  return { ...Object.fromEntries(given), all: flags.all === true };
+}
+
+quietPipe(process.stdout);
+try {
+  await program().parseAsync(process.argv);
+} catch (error) {
+  if (!(error instanceof CommanderError)) throw error;
+  exitCode = error.exitCode === 0 ? 0 : USAGE;
+}
+process.exitCode = exitCode;

@@ -1,0 +1,77 @@
+/**
+ * Settings: flag, then environment, then default. Checked once at start; what is unknown is refused, because a
+ * misspelt setting that is silently ignored is found too late.
+ */
+import { z } from 'zod';
+import { HealthlogError } from '../journal/errors.js';
+
+const MIB = 1024 * 1024;
+
+interface Setting<T> {
+  readonly flag: string;
+  readonly env: string;
+  readonly value: z.ZodType<T>;
+  readonly fallback: T;
+  readonly help: string;
+}
+
+function setting<T>(flag: string, value: z.ZodType<T>, fallback: T, help: string): Setting<T> {
+  return { flag, env: `HEALTHLOG_${flag.toUpperCase().replaceAll('-', '_')}`, value, fallback, help };
+}
+
+const count = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+
+/** Where the data lies: every command takes it. */
+export const DATA = setting('data', z.string().min(1), './data', 'the data folder');
+
+/** Settings of the service. docs/operations.md lists them; a test compares the two. */
+export const SERVE = {
+  host: setting('host', z.string().min(1), '0.0.0.0', 'address to listen on'),
+  port: setting('port', count(0, 65_535), 8477, 'port to listen on; 0 picks a free one'),
+  bodyLimit: setting('body-limit', count(1, 2 ** 31 - 1), 200 * MIB, 'largest body in bytes'),
+  uploadsMax: setting('uploads-max', count(1, 10_000), 64, 'uploads that may run at the same time'),
+  uploadTimeout: setting('upload-timeout', count(1, 86_400), 300, 'seconds for receiving one upload'),
+  requestTimeout: setting('request-timeout', count(1, 3600), 30, 'seconds for every other request'),
+  stopBudget: setting('stop-budget', count(0, 3600), 8, 'seconds for finishing at a stop'),
+  foldMemory: setting(
+    'fold-memory',
+    count(128, 1_048_576),
+    null,
+    'MiB of memory for folding; half of the machine, at most 4096, when not set',
+  ),
+  logLevel: setting('log-level', z.enum(['error', 'warn', 'info', 'debug']), 'info', 'what is logged'),
+} as const satisfies Record<string, Setting<unknown>>;
+
+type Values<S extends Record<string, Setting<unknown>>> = {
+  readonly [K in keyof S]: S[K] extends Setting<infer T> ? T : never;
+};
+export type ServeSettings = Values<typeof SERVE>;
+
+const KNOWN_ENV = new Set<string>([DATA.env, ...Object.values(SERVE).map(({ env }) => env)]);
+
+/** @throws HealthlogError usage, naming a HEALTHLOG_ variable that means nothing */
+export function refuseUnknownEnv(env: NodeJS.ProcessEnv): void {
+  for (const name of Object.keys(env)) {
+    if (!name.startsWith('HEALTHLOG_') || KNOWN_ENV.has(name)) continue;
+    throw new HealthlogError('usage', {
+      reason: `The environment variable ${name} is not a setting. Known are ${[...KNOWN_ENV].join(', ')}.`,
+    });
+  }
+}
+
+/** @throws HealthlogError usage when the value does not fit */
+export function resolveSetting<T>(
+  { flag, env, value, fallback }: Setting<T>,
+  given: unknown,
+  environment: NodeJS.ProcessEnv,
+): T {
+  const fromEnv = environment[env];
+  const raw = given ?? fromEnv;
+  if (raw === undefined) return fallback;
+  const parsed = value.safeParse(raw);
+  if (parsed.success) return parsed.data;
+  const where = given === undefined ? env : `--${flag}`;
+  throw new HealthlogError('usage', {
+    reason: `${where} cannot be "${String(raw)}": ${parsed.error.issues[0]?.message ?? 'not valid'}.`,
+  });
+}
