@@ -8,22 +8,24 @@ import type { RunnerLog } from '../projections/thread.js';
 /** What the ingest route adds to its line. */
 export interface IngestNote {
   /** Id of the delivery that was recorded. */
-  delivery?: string;
-  bodyBytes?: number;
+  readonly delivery?: string;
+  readonly bodyBytes?: number;
   /** The client went away before its last byte, after so many. */
-  abortedAfterBytes?: number;
+  readonly abortedAfterBytes?: number;
 }
 
-const notes = new WeakMap<FastifyRequest, IngestNote>();
+/** What becomes of an upload whose connection may be gone long before it is recorded. */
+const notes = new WeakMap<FastifyRequest, Promise<IngestNote>>();
 
-export function noteIngest(request: FastifyRequest, note: IngestNote): void {
-  notes.set(request, { ...notes.get(request), ...note });
+/** The line of this request waits for the note, so that it tells what came of the upload. */
+export function noteIngest(request: FastifyRequest, note: Promise<IngestNote>): void {
+  notes.set(request, note);
 }
 
 export function logWhenClosed(request: FastifyRequest, reply: FastifyReply, log: RunnerLog): void {
   const startedMs = performance.now();
-  reply.raw.once('close', () => {
-    const note = notes.get(request) ?? {};
+  reply.raw.once('close', async () => {
+    const note = (await notes.get(request)) ?? {};
     const finished = reply.raw.writableFinished;
     const fields = {
       method: request.method,

@@ -167,7 +167,7 @@ function sendError(
     const fields = { code: known.code, path: pathOf(request.url), error: cause.message };
     log.error(known.code === 'internal' ? { ...fields, stack: cause.stack } : fields, known.message);
   }
-  drain(request.raw);
+  drain(request.raw, reply.raw);
   return reply.code(known.status).type('application/json; charset=utf-8').send(known.toBody());
 }
 

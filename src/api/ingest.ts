@@ -17,7 +17,7 @@ import type { JournalRow } from '../journal/store.js';
 import type { TokenStore } from '../journal/tokens.js';
 import { UploadAborted } from '../journal/upload.js';
 import type { FoldedNotice, RunnerThread } from '../projections/thread.js';
-import { noteIngest } from './access-log.js';
+import { type IngestNote, noteIngest } from './access-log.js';
 import { authorize } from './auth.js';
 import { parseQuery, waitSeconds } from './schemas.js';
 
@@ -48,24 +48,37 @@ export class Ingest {
     this.#deps = deps;
   }
 
-  /** Uploads that are still coming in. */
-  get running(): number {
-    return this.#running;
-  }
-
   async handle(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const { acceptor, tokens, uploadsMax, isStopping } = this.#deps;
+    const { tokens, uploadsMax, isStopping } = this.#deps;
     const { profile } = authorize(request.headers, tokens, 'ingest');
     if (isStopping()) throw new HealthlogError('stopping');
     const waitS = waitOf(request.query);
     const contentType = contentTypes.get(request) ?? null;
     const kind = this.#judge(request, contentType);
     if (this.#running >= uploadsMax) throw new HealthlogError('too_many_uploads', { limit: uploadsMax });
-    const { raw } = request;
-    this.#running += 1;
+    const accepting = this.#accept(request, { profile, contentType, kind });
+    noteIngest(request, accepting.then(noteOf, noteOfFailure));
     let row: JournalRow;
     try {
-      row = await acceptor.accept(raw, {
+      row = await accepting;
+    } catch (error) {
+      if (!(error instanceof UploadAborted)) throw error;
+      // Nobody is there to be answered.
+      reply.hijack();
+      request.raw.socket.destroy();
+      return reply;
+    }
+    const notice = waitS === 0 ? null : await this.#deps.runner.waitFolded(row.id, waitS * 1000);
+    return answerOf(row, notice);
+  }
+
+  async #accept(
+    { raw }: FastifyRequest,
+    { profile, contentType, kind }: { profile: string; contentType: string | null; kind: BodyKind },
+  ): Promise<JournalRow> {
+    this.#running += 1;
+    try {
+      return await this.#deps.acceptor.accept(raw, {
         profile,
         source: 'http',
         contentType,
@@ -75,19 +88,9 @@ export class Ingest {
         kind,
         complete: () => raw.complete,
       });
-    } catch (error) {
-      if (!(error instanceof UploadAborted)) throw error;
-      noteIngest(request, { abortedAfterBytes: error.receivedBytes });
-      // Nobody is there to be answered.
-      reply.hijack();
-      raw.socket.destroy();
-      return reply;
     } finally {
       this.#running -= 1;
     }
-    noteIngest(request, { delivery: row.id, bodyBytes: row.bodyBytes });
-    const notice = waitS === 0 ? null : await this.#deps.runner.waitFolded(row.id, waitS * 1000);
-    return answerOf(row, notice);
   }
 
   #judge(request: FastifyRequest, contentType: string | null): BodyKind {
@@ -99,6 +102,14 @@ export class Ingest {
       throw new HealthlogError('too_large', { limit: bodyBytesMax });
     return kind;
   }
+}
+
+function noteOf({ id, bodyBytes }: JournalRow): IngestNote {
+  return { delivery: id, bodyBytes };
+}
+
+function noteOfFailure(error: unknown): IngestNote {
+  return error instanceof UploadAborted ? { abortedAfterBytes: error.receivedBytes } : {};
 }
 
 function declaredBytes(header: string | undefined): number | null {
