@@ -7,8 +7,8 @@
  *     readmodel/live.db     symlink to the live one, for other programs
  *     readmodel/build.lock  held while somebody builds
  *
- * A new generation gets a number above every number seen, leftovers of `-wal` and `-shm` included: a file is
- * never renamed while a log lies beside it, and a number never returns. The switch: checkpoint with TRUNCATE
+ * A new generation gets a number above every number there is, leftovers of `-wal` and `-shm` included: a file is
+ * never renamed while a log lies beside it, nor made where one lies. The switch: checkpoint with TRUNCATE
  * before the last writer closes, fsync file and directory, rename READY to CURRENT, move the symlink.
  * Only the owner of the data folder's lock switches. The previous generation stays until the next build and is
  * removed only as a whole, the database first: a log without its database is harmless, a database without its
@@ -94,7 +94,7 @@ export function startGeneration(
   folder: DataFolder,
   journalEpoch: string,
 ): { readonly file: GenerationFile; readonly db: Database.Database } {
-  // Numbered before the old ones are removed: a number never returns.
+  // Numbered before the old ones are removed, so that it is none of theirs.
   const file = nextGeneration(folder);
   removeOldGenerations(folder);
   return { file, db: createGeneration(file.path, journalEpoch) };

@@ -18,6 +18,7 @@ export function healthlog(args: readonly string[], env: Record<string, string> =
     encoding: 'utf8',
     env: { ...process.env, ...env },
     maxBuffer: 64 * 1024 * 1024,
+    timeout: 60_000,
   });
   return { code: status, stdout, stderr };
 }

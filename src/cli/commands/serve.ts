@@ -113,8 +113,24 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
     }, READY_LOOK_MS),
   ];
 
+  const close = async (): Promise<void> => {
+    tokens.flushUses();
+    await acceptor.close();
+    await reader.stop();
+    journal.close();
+    lock.release();
+  };
+
   const stopSignal = nextSignal();
-  const address = await listen(server, settings);
+  let address: { readonly host: string; readonly port: number };
+  try {
+    address = await listen(server, settings);
+  } catch (error) {
+    for (const timer of timers) clearInterval(timer);
+    await runner.stop(settings.stopBudget * 1000);
+    await close();
+    throw error;
+  }
   if (fresh !== null) for (const line of firstSteps(fresh, address)) print(line);
   print(`listening on http://${hostText(address.host)}:${address.port}`);
 
@@ -133,11 +149,7 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
     );
     process.exit(0);
   }
-  tokens.flushUses();
-  await acceptor.close();
-  await reader.stop();
-  journal.close();
-  lock.release();
+  await close();
   log.info({}, 'stopped');
   return 0;
 }
