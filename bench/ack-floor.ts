@@ -79,6 +79,8 @@ const server = createServer((request, response) => {
     },
   );
 });
+// As long as the service keeps one: a connection made anew would be counted as answer time.
+server.keepAliveTimeout = 72_000;
 server.listen(0, '127.0.0.1', () => {
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('no port was given');

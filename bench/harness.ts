@@ -83,10 +83,11 @@ export function benchRow(
  */
 export async function* withFolder<T>(run: (folder: string) => AsyncGenerator<T>): AsyncGenerator<T> {
   const folder = mkdtempSync(join(tmpdir(), 'healthlog-bench-'));
+  folders.add(folder);
   try {
     yield* run(folder);
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   }
 }
 
@@ -99,11 +100,20 @@ export interface StartedServer {
   stop(): Promise<void>;
 }
 
-/** Started and not yet ended; whatever way this process ends, they end with it. */
+/** Whatever way this process ends, what it started and made ends with it. */
 const running = new Set<ChildProcess>();
+const folders = new Set<string>();
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
+  for (const folder of folders) removeFolder(folder);
 });
+
+function removeFolder(folder: string): void {
+  // A process that was just killed may still be writing its last file into it.
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+  folders.delete(folder);
+}
+
 for (const [signal, code] of [
   ['SIGINT', 130],
   ['SIGTERM', 143],
