@@ -68,6 +68,7 @@ export function createApp(deps: ApiDeps): ApiServer {
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: false,
     routerOptions: { ignoreTrailingSlash: true },
+    frameworkErrors: (error, request, reply) => sendError(error, request, reply, log),
     http: {
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: CHECK_EVERY_MS,

@@ -17,7 +17,6 @@ import { metricAnswer } from '../projections/answers/metric.js';
 import { listMetrics } from '../projections/answers/metrics.js';
 import { journalStatus } from '../projections/answers/status.js';
 import { openLive } from '../projections/generations.js';
-import { FOLD_VERSION, readMeta } from '../projections/readmodel.js';
 import type { ReaderQuestion, ReaderReply, ReaderRequest, ReaderWorkerData } from './reader-protocol.js';
 
 const { root, generationCounter }: ReaderWorkerData = workerData;
@@ -32,37 +31,40 @@ function openJournal(): Journal {
   return journal;
 }
 
-/** Null when there is no generation that this version can read. */
-function generation(): Database.Database | null {
+/** Null when there is no generation that this version can read; `why` says so then. */
+function generation(): { readonly db: Database.Database | null; readonly why: string } {
   const count = Atomics.load(switches, 0);
-  if (live !== null && live.count === count) return live.db;
+  if (live !== null && live.count === count) return { db: live.db, why: '' };
   live?.db.close();
   live = null;
-  const opened = openLive(folder);
-  if (opened === null) return null;
-  // Another version's schema may not be this one's; it is being replaced anyway.
-  if (readMeta(opened.db).foldVersion !== FOLD_VERSION) {
-    opened.db.close();
-    return null;
+  const view = openLive(folder);
+  if (view.kind !== 'open') {
+    return {
+      db: null,
+      why:
+        view.kind === 'none'
+          ? 'the read model is being built'
+          : `the read model is being built anew: ${view.reason}`,
+    };
   }
-  live = { db: opened.db, count };
-  return opened.db;
+  live = { db: view.db, count };
+  return { db: view.db, why: '' };
 }
 
 function readable(): Database.Database {
-  const db = generation();
+  const { db, why } = generation();
   if (db !== null) return db;
-  throw new HealthlogError('reading_unavailable', { reason: 'the read model is being built' });
+  throw new HealthlogError('reading_unavailable', { reason: why });
 }
 
 function answer(question: ReaderQuestion): unknown {
   switch (question.kind) {
     case 'status':
-      return journalStatus(openJournal(), generation(), systemClock.now());
+      return journalStatus(openJournal(), generation().db, systemClock.now());
     case 'deliveries':
-      return listDeliveries(openJournal(), generation(), question.query);
+      return listDeliveries(openJournal(), generation().db, question.query);
     case 'delivery':
-      return getDelivery(openJournal(), generation(), question.id, question.profile);
+      return getDelivery(openJournal(), generation().db, question.id, question.profile);
     case 'metrics':
       return listMetrics(readable(), question);
     case 'metric':

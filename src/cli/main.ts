@@ -35,7 +35,8 @@ function command(parent: Command, usage: string, description: string, run: Run):
     try {
       exitCode = await run(contextOf(flags, process.env), args, flags);
     } catch (error) {
-      exitCode = tellError(error, flags.json === true);
+      // Threads may run already; nothing of theirs is half done that the next start would not finish.
+      process.exit(tellError(error, flags.json === true));
     }
   });
   return made;

@@ -3,7 +3,7 @@
  * result alone. `--json` prints one JSON object per line.
  */
 import Table from 'cli-table3';
-import { HealthlogError } from '../journal/errors.js';
+import { HealthlogError, platformCode } from '../journal/errors.js';
 
 /** Told to a pipe that may close early (`| head`): that is no error. */
 export function quietPipe(stream: NodeJS.WriteStream): void {
@@ -28,7 +28,7 @@ export function say(text: string): void {
 
 /** Tells the error and what to do; gives the exit code. */
 export function tellError(error: unknown, json: boolean): number {
-  const known = error instanceof HealthlogError ? error : null;
+  const known = knownError(error);
   const message = known?.message ?? (error instanceof Error ? error.message : String(error));
   if (json) process.stderr.write(`${JSON.stringify((known ?? new HealthlogError('internal')).toBody())}\n`);
   else {
@@ -37,6 +37,17 @@ export function tellError(error: unknown, json: boolean): number {
     else if (error instanceof Error && error.stack !== undefined) process.stderr.write(`${error.stack}\n`);
   }
   return known?.exitCode ?? 1;
+}
+
+function knownError(error: unknown): HealthlogError | null {
+  if (error instanceof HealthlogError) return error;
+  const code = platformCode(error);
+  if (code?.startsWith('SQLITE_') !== true) return null;
+  return new HealthlogError(
+    'reading_unavailable',
+    { reason: `a database file cannot be read (${code})` },
+    { cause: error },
+  );
 }
 
 const NARROW = 80;

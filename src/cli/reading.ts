@@ -2,8 +2,8 @@
 import type Database from 'better-sqlite3';
 import { Journal } from '../journal/store.js';
 import { openLive } from '../projections/generations.js';
-import { FOLD_VERSION, readMeta } from '../projections/readmodel.js';
 import type { Context } from './context.js';
+import { say } from './output.js';
 
 export interface Sources {
   readonly journal: Journal;
@@ -15,11 +15,16 @@ export interface Sources {
 export function withSources<T>({ folder }: Context, work: (sources: Sources) => T): T {
   const journal = Journal.open(folder, 'read');
   const live = openLive(folder);
+  if (live.kind === 'unreadable') {
+    say(
+      `The read model cannot be read: ${live.reason}. The service builds it anew, or "healthlog rebuild" does.`,
+    );
+  }
+  const generation = live.kind === 'open' ? live.db : null;
   try {
-    const readable = live !== null && readMeta(live.db).foldVersion === FOLD_VERSION;
-    return work({ journal, generation: readable ? live.db : null });
+    return work({ journal, generation });
   } finally {
-    live?.db.close();
+    generation?.close();
     journal.close();
   }
 }

@@ -33,7 +33,8 @@ import { join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { platformCode } from '../journal/errors.js';
 import type { DataFolder } from '../journal/folder.js';
-import { createGeneration, openGeneration } from './readmodel.js';
+import { isCircumstance } from './failure.js';
+import { createGeneration, FOLD_VERSION, openGeneration, readMeta } from './readmodel.js';
 
 export interface GenerationFile {
   /** `000003.db` */
@@ -119,6 +120,17 @@ function removeOldGenerations(folder: DataFolder): void {
   for (const name of removed) removeGeneration(fileOf(folder, name));
 }
 
+/**
+ * Gives a data folder that has received nothing yet its first, empty generation, so that its first delivery can be
+ * asked for as soon as it is folded. Only for the owner of the data folder's lock.
+ */
+export function makeFirstGeneration(folder: DataFolder, journalEpoch: string): void {
+  const { file, db } = startGeneration(folder, journalEpoch);
+  sealGeneration(file, db);
+  announceReady(folder, file);
+  switchToReady(folder);
+}
+
 /** Moves all of the write-ahead log into the file and closes it: what lies on disk then is the file alone. */
 export function sealGeneration(file: GenerationFile, db: Database.Database): void {
   db.pragma('wal_checkpoint(TRUNCATE)');
@@ -174,10 +186,30 @@ function syncPath(path: string): void {
   }
 }
 
-/** Opens the live generation for reading; null when there is none. Throws what SQLite throws. */
-export function openLive(
-  folder: DataFolder,
-): { readonly file: GenerationFile; readonly db: Database.Database } | null {
+/** The live generation, opened for reading, or why there is none to be read. */
+export type LiveView =
+  | { readonly kind: 'open'; readonly file: GenerationFile; readonly db: Database.Database }
+  | { readonly kind: 'none' }
+  /** Damaged, or built by another version of the fold, whose tables may be others. */
+  | { readonly kind: 'unreadable'; readonly file: GenerationFile; readonly reason: string };
+
+/** Throws only circumstances: no handles, no rights. */
+export function openLive(folder: DataFolder): LiveView {
   const file = currentGeneration(folder);
-  return file === null ? null : { file, db: openGeneration(file.path, 'read') };
+  if (file === null) return { kind: 'none' };
+  try {
+    const db = openGeneration(file.path, 'read');
+    const { foldVersion } = readMeta(db);
+    if (foldVersion === FOLD_VERSION) return { kind: 'open', file, db };
+    db.close();
+    return {
+      kind: 'unreadable',
+      file,
+      reason: `it was built by fold version ${foldVersion}, this is ${FOLD_VERSION}`,
+    };
+  } catch (error) {
+    const code = platformCode(error);
+    if (code?.startsWith('SQLITE_') !== true || isCircumstance(error)) throw error;
+    return { kind: 'unreadable', file, reason: `its file is damaged (${code})` };
+  }
 }

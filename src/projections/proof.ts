@@ -5,22 +5,31 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import type { DataFolder } from '../journal/folder.js';
 import type { Journal } from '../journal/store.js';
+import { isDamage } from './failure.js';
 import { type GenerationFile, openLive } from './generations.js';
 import { Inheritance, type InheritanceMismatch } from './inheritance.js';
 import { compareGenerations, type TableDifference } from './oracle.js';
-import { FOLD_VERSION, readMeta } from './readmodel.js';
+import { readMeta } from './readmodel.js';
 
 /** What the comparison with the live generation showed. */
 export interface Proof {
   /** False when there was nothing this version could be compared with. */
   readonly compared: boolean;
+  /** Why the live generation could not be compared although it is there; null when it could, or there is none. */
+  readonly unreadable: string | null;
   readonly differences: readonly TableDifference[];
   readonly mismatches: readonly InheritanceMismatch[];
   /** Deliveries that the live generation shows and whose body can no longer be read. */
   readonly lost: readonly { readonly id: string; readonly archivePath: string; readonly reason: string }[];
 }
 
-export const NOT_COMPARED: Proof = { compared: false, differences: [], mismatches: [], lost: [] };
+export const NOT_COMPARED: Proof = {
+  compared: false,
+  unreadable: null,
+  differences: [],
+  mismatches: [],
+  lost: [],
+};
 
 export interface Snapshot {
   readonly db: Database.Database;
@@ -32,16 +41,20 @@ export interface Snapshot {
 
 /**
  * One read snapshot of the live generation, with the new file attached beside it: it is read for the first time
- * when it has been built. Null when there is nothing this version could be compared with.
+ * when it has been built. A text says why there is nothing to compare with; null: there is no live generation.
  */
-export function openSnapshot(folder: DataFolder, journal: Journal, built: GenerationFile): Snapshot | null {
+export function openSnapshot(
+  folder: DataFolder,
+  journal: Journal,
+  built: GenerationFile,
+): Snapshot | string | null {
   const live = openLive(folder);
-  if (live === null) return null;
+  if (live.kind === 'none') return null;
+  if (live.kind === 'unreadable') return live.reason;
   const { db } = live;
   let keep = false;
   try {
-    const before = readMeta(db);
-    if (before.foldVersion !== FOLD_VERSION || before.journalEpoch !== journal.meta().epoch) return null;
+    if (readMeta(db).journalEpoch !== journal.meta().epoch) return 'it was built from another journal';
     db.prepare('ATTACH ? AS rebuilt').run(built.path);
     db.exec('BEGIN');
     const { enrolledSeq } = readMeta(db);
@@ -50,30 +63,51 @@ export function openSnapshot(folder: DataFolder, journal: Journal, built: Genera
         "SELECT delivery_id FROM delivery_result WHERE parse_status = 'pending'",
       )
       .all();
-    keep = true;
-    return {
+    const snapshot: Snapshot = {
       db,
       enrolledSeq,
       pending: new Set(pending.map((row) => row.delivery_id)),
       mismatches: new Inheritance(db).mismatches(),
       close: () => db.close(),
     };
+    keep = true;
+    return snapshot;
+  } catch (error) {
+    if (isDamage(error)) return DAMAGED;
+    throw error;
   } finally {
     if (!keep) db.close();
   }
 }
 
+const DAMAGED = 'its file is damaged';
+
 /** Both generations, read in the snapshot's transaction. */
-export function compareWithLive({ db }: Snapshot, journal: Journal): Omit<Proof, 'mismatches'> {
-  const rows = db
+export function compareWithLive({ db, mismatches }: Snapshot, journal: Journal): Proof {
+  try {
+    const lost = findLost(db, journal);
+    return {
+      compared: true,
+      unreadable: null,
+      differences: compareGenerations(db, 'main', 'rebuilt'),
+      mismatches,
+      lost,
+    };
+  } catch (error) {
+    if (isDamage(error)) return { ...NOT_COMPARED, unreadable: DAMAGED };
+    throw error;
+  }
+}
+
+function findLost(db: Database.Database, journal: Journal): Proof['lost'] {
+  return db
     .prepare<[], { delivery_id: string; reasons: string }>(`
       SELECT l.delivery_id, r.reasons FROM main.delivery_result l JOIN rebuilt.delivery_result r ON r.seq = l.seq
       WHERE l.parse_status IN ('parsed', 'partial') AND r.class = 'unreadable' ORDER BY l.received_at, l.delivery_id`)
-    .all();
-  const lost = rows.map(({ delivery_id, reasons }) => ({
-    id: delivery_id,
-    archivePath: journal.byId(delivery_id)?.archivePath ?? '',
-    reason: z.array(z.string()).parse(JSON.parse(reasons)).join('; '),
-  }));
-  return { compared: true, differences: compareGenerations(db, 'main', 'rebuilt'), lost };
+    .all()
+    .map(({ delivery_id, reasons }) => ({
+      id: delivery_id,
+      archivePath: journal.byId(delivery_id)?.archivePath ?? '',
+      reason: z.array(z.string()).parse(JSON.parse(reasons)).join('; '),
+    }));
 }

@@ -47,7 +47,9 @@ function verdict(report: RebuildReport, dryRun: boolean): string {
     ? report.differences.length === 0
       ? 'The rebuilt read model says the same as the live one, row for row.'
       : 'The rebuilt read model differs from the live one.'
-    : 'There was no read model of this version to compare with.';
+    : report.unreadable === null
+      ? 'There was no read model to compare with.'
+      : `The live read model could not be compared: ${report.unreadable}.`;
   if (dryRun) return `${proof} Nothing was changed.`;
   switch (report.result) {
     case 'switched':

@@ -194,11 +194,13 @@ async function build(
     );
   const snapshot = known === null ? openSnapshot(options.folder, journal, file) : null;
   if (snapshot === null) return finish(known ?? NOT_COMPARED, [await fold({})]);
+  if (typeof snapshot === 'string')
+    return finish({ ...NOT_COMPARED, unreadable: snapshot }, [await fold({})]);
   let proof: Proof = { ...NOT_COMPARED, mismatches: snapshot.mismatches };
   const passes: PassReport[] = [];
   try {
     passes.push(await fold({ enrolUpTo: snapshot.enrolledSeq, leftOut: snapshot.pending }));
-    if (passes.every(isWhole)) proof = { ...proof, ...compareWithLive(snapshot, journal) };
+    if (passes.every(isWhole)) proof = compareWithLive(snapshot, journal);
   } finally {
     snapshot.close();
   }
@@ -258,7 +260,7 @@ function exitCode(
   dryRun: boolean,
 ): RebuildReport['exitCode'] {
   if (report.lost.length > 0) return 1;
-  if (report.differences.length > 0 || report.mismatches.length > 0) return 3;
+  if (report.differences.length > 0 || report.mismatches.length > 0 || report.unreadable !== null) return 3;
   const code = exitCodeOf(report.outcomes);
   if (code === 1 || damaged.length > 0 || (dryRun && orphans.length > 0)) return 1;
   const unfinished = report.cancelled || report.stoppedBy !== null || report.deferred.length > 0;

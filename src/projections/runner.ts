@@ -22,7 +22,14 @@ import { applyDelivery, type FoldContext } from './apply.js';
 import { isCircumstance, isDamage, JournalFailure } from './failure.js';
 import { FoldStore } from './fold-store.js';
 import { Inheritance, type InheritanceMismatch } from './inheritance.js';
-import { type Attempt, addOutcome, addOutcomes, NO_OUTCOMES, type Outcome, type OutcomeSum } from './outcome.js';
+import {
+  type Attempt,
+  addOutcome,
+  addOutcomes,
+  NO_OUTCOMES,
+  type Outcome,
+  type OutcomeSum,
+} from './outcome.js';
 import { FOLD_VERSION, markStale, readMeta } from './readmodel.js';
 
 /** A fold that takes longer is given up: `deadline`. */

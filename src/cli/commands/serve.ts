@@ -1,7 +1,7 @@
 /**
  * `healthlog serve`: the service.
  *
- * Start: lock → journal (migrations) → sweep → adopt → runner → listen. Then one line on stdout,
+ * Start: lock → journal (migrations) → sweep → adopt → (first generation) → runner → listen. Then one line on stdout,
  * `listening on http://HOST:PORT`; the log goes to stderr, one JSON object per line.
  * Stop (SIGTERM, SIGINT): stop accepting → let uploads finish within the budget → stop flag → wait for the fold
  * within the same budget → close. When the budget runs out: a warning and exit 0, and nothing is closed under a
@@ -18,7 +18,7 @@ import { adoptOrphans, sweepIncoming } from '../../journal/reconcile.js';
 import { Journal } from '../../journal/store.js';
 import { TokenStore } from '../../journal/tokens.js';
 import type { JournalStatus } from '../../projections/answers/status.js';
-import { readyGeneration } from '../../projections/generations.js';
+import { currentGeneration, makeFirstGeneration, readyGeneration } from '../../projections/generations.js';
 import { startRunner } from '../../projections/thread.js';
 import type { Context } from '../context.js';
 import { lagWarning } from '../lag.js';
@@ -44,6 +44,9 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
   if (adopted.length > 0) log.warn({ deliveries: adopted.length }, 'took in bodies that had no journal row');
   for (const file of damaged)
     log.error(file, 'a body in the archive has no journal row and is damaged; it stays where it is');
+
+  if (journal.count() === 0 && currentGeneration(folder) === null)
+    makeFirstGeneration(folder, journal.meta().epoch);
 
   const tokens = new TokenStore(journal, folder, nodeFiles, clock);
   const firstStart = tokens.list().length === 0;
@@ -113,24 +116,8 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
     }, READY_LOOK_MS),
   ];
 
-  const close = async (): Promise<void> => {
-    tokens.flushUses();
-    await acceptor.close();
-    await reader.stop();
-    journal.close();
-    lock.release();
-  };
-
   const stopSignal = nextSignal();
-  let address: { readonly host: string; readonly port: number };
-  try {
-    address = await listen(server, settings);
-  } catch (error) {
-    for (const timer of timers) clearInterval(timer);
-    await runner.stop(settings.stopBudget * 1000);
-    await close();
-    throw error;
-  }
+  const address = await listen(server, settings);
   if (fresh !== null) for (const line of firstSteps(fresh, address)) print(line);
   print(`listening on http://${hostText(address.host)}:${address.port}`);
 
@@ -149,7 +136,11 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
     );
     process.exit(0);
   }
-  await close();
+  tokens.flushUses();
+  await acceptor.close();
+  await reader.stop();
+  journal.close();
+  lock.release();
   log.info({}, 'stopped');
   return 0;
 }
