@@ -26,7 +26,9 @@ import { type BenchOptions, type BenchRow, benchRow, type Times, withFolder } fr
 
 const FIRST_DAY = dayOfYmd(2021, 1, 4);
 const BODY_BYTES_MAX = 200 * 1024 * 1024;
-const WARM_UP_ROUNDS = 3;
+/** Both sides are compiled while they run: each is warmed up with at least so many points, and three rounds. */
+const WARM_UP_POINTS = 20_000;
+const WARM_UP_ROUNDS_MIN = 3;
 
 /** Points of a body, and how many bodies. */
 const QUICK: readonly (readonly [number, number])[] = [
@@ -162,8 +164,9 @@ async function measure(points: number, rounds: number, service: Service, floor: 
     resent: { times: [], floor: [] },
     bytes: 0,
   };
-  for (let round = -WARM_UP_ROUNDS; round < rounds; round++) {
-    const place = round + WARM_UP_ROUNDS;
+  const warmUp = Math.max(WARM_UP_ROUNDS_MIN, Math.ceil(WARM_UP_POINTS / points));
+  for (let round = -warmUp; round < rounds; round++) {
+    const place = round + warmUp;
     const firstDay = FIRST_DAY + place * (daysOf(points) + 1);
     const body = deliveryBody({ points, seed: points + place, firstDay });
     results.bytes = body.length;

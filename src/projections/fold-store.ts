@@ -58,6 +58,8 @@ export class FoldStore {
   readonly #coverage: Database.Statement<[number, string, number, number, number], StoredCoverage>;
   readonly #putCoverage: Database.Statement<[number, string, number, number, number]>;
 
+  #lastCompared = { seq: -1, storedSeq: -1, later: false };
+
   constructor(db: Database.Database) {
     this.db = db;
     this.ledger = new Ledger(db);
@@ -105,6 +107,7 @@ export class FoldStore {
     try {
       return this.db.transaction(work).immediate();
     } catch (error) {
+      this.#lastCompared = { seq: -1, storedSeq: -1, later: false };
       this.#labels.forget();
       this.ledger.forget();
       throw error;
@@ -193,8 +196,16 @@ export class FoldStore {
   ): boolean {
     const byKey = compareBucketKeys(candidate, stored, cumulative);
     if (byKey !== 0) return byKey > 0;
-    if (storedSeq === seq) return true;
-    return compareEvidence(this.ledger.evidenceOf(seq), this.ledger.evidenceOf(storedSeq)) > 0;
+    return storedSeq === seq || this.#isLater(seq, storedSeq);
+  }
+
+  /** Winners of one range mostly came with one delivery, so the last comparison is remembered. */
+  #isLater(seq: number, storedSeq: number): boolean {
+    const last = this.#lastCompared;
+    if (last.seq === seq && last.storedSeq === storedSeq) return last.later;
+    const later = compareEvidence(this.ledger.evidenceOf(seq), this.ledger.evidenceOf(storedSeq)) > 0;
+    this.#lastCompared = { seq, storedSeq, later };
+    return later;
   }
 
   /** True when neither set of devices contains the other: two exports disagree about devices. */
@@ -236,7 +247,7 @@ export class FoldStore {
       const stored = existing.get(`${instant} ${set}`);
       if (stored === seq) continue;
       if (stored !== undefined) {
-        if (compareEvidence(this.ledger.evidenceOf(seq), this.ledger.evidenceOf(stored)) < 0) continue;
+        if (!this.#isLater(seq, stored)) continue;
         this.#dropSamples.run(series, instant, set);
       }
       for (const [n, point] of samples.entries()) {
@@ -270,11 +281,9 @@ export class FoldStore {
     const last = starts[starts.length - 1];
     if (first === undefined || last === undefined) return;
     const existing = new Map(this.#coverage.all(series, unit, automation, first, last));
-    const own = this.ledger.evidenceOf(seq);
     for (const start of starts) {
       const stored = existing.get(start);
-      if (stored === seq) continue;
-      if (stored !== undefined && compareEvidence(own, this.ledger.evidenceOf(stored)) < 0) continue;
+      if (stored === seq || (stored !== undefined && !this.#isLater(seq, stored))) continue;
       this.#putCoverage.run(series, unit, start, automation, seq);
     }
   }
