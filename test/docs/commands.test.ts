@@ -7,7 +7,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -153,14 +153,3 @@ for (const { path, blocks } of all) {
     }
   });
 }
-
-describe('links of README.md and docs/', () => {
-  it('lead to files that are there', () => {
-    const broken = pages().flatMap((path) =>
-      [...page(path).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)(?:#[^)]*)?\)/g)]
-        .map(([, target = '']) => ({ path, target }))
-        .filter(({ target }) => !existsSync(new URL(target, new URL(`../../${path}`, import.meta.url)))),
-    );
-    expect(broken).toEqual([]);
-  });
-});
