@@ -19,7 +19,7 @@ import { UploadAborted } from '../journal/upload.js';
 import type { FoldedNotice, RunnerThread } from '../projections/thread.js';
 import { type IngestNote, noteIngest } from './access-log.js';
 import { authorize } from './auth.js';
-import { parseQuery, waitSeconds } from './schemas.js';
+import { ingestQuery, parseQuery } from './schemas.js';
 
 export interface IngestDeps {
   readonly acceptor: Acceptor;
@@ -52,7 +52,7 @@ export class Ingest {
     const { tokens, uploadsMax, isStopping } = this.#deps;
     const { profile } = authorize(request.headers, tokens, 'ingest');
     if (isStopping()) throw new HealthlogError('stopping');
-    const waitS = waitOf(request.query);
+    const { wait: waitS } = parseQuery(ingestQuery, request.query);
     const contentType = contentTypes.get(request) ?? null;
     const kind = this.#judge(request, contentType);
     if (this.#running >= uploadsMax) throw new HealthlogError('too_many_uploads', { limit: uploadsMax });
@@ -114,11 +114,6 @@ function noteOfFailure(error: unknown): IngestNote {
 
 function declaredBytes(header: string | undefined): number | null {
   return header === undefined || !/^\d+$/.test(header) ? null : Number(header);
-}
-
-function waitOf(query: unknown): number {
-  const asked = typeof query === 'object' && query !== null && 'wait' in query ? query.wait : undefined;
-  return asked === undefined ? 0 : parseQuery(waitSeconds, asked);
 }
 
 /** With an outcome when the fold came in time; `pending` otherwise. */

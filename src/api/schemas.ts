@@ -40,8 +40,8 @@ export const metricQuery = z.strictObject({
   unit: z.string().min(1).optional(),
 });
 
-/** Seconds the answer may wait for the fold; the ingest route ignores every other parameter. */
-export const waitSeconds = z.coerce.number().min(0).max(30);
+/** `wait`: seconds the answer may wait for the fold. Every other parameter of the ingest route is the user's. */
+export const ingestQuery = z.object({ wait: z.coerce.number().min(0).max(30).default(0) });
 
 /** @throws HealthlogError bad_request that names the first parameter at fault */
 export function parseQuery<T>(schema: z.ZodType<T>, query: unknown): T {

@@ -146,6 +146,12 @@ export const ERRORS = {
     message: 'The address {host}:{port} cannot be listened on ({reason}).',
     hint: 'Another program may use it. Choose another one with --port or --host.',
   },
+  body_damaged: {
+    status: 500,
+    exitCode: 1,
+    message: 'The body of delivery {id} cannot be given back: {reason}.',
+    hint: 'Put the archive file back from a backup. "healthlog verify" lists every body that is missing or damaged.',
+  },
   bad_journal: {
     status: 503,
     exitCode: 1,

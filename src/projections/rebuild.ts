@@ -135,7 +135,7 @@ async function buildAnew(
 
 /** Work that was put off, a cancelled run, or bodies that are gone: the live generation stays. */
 function mayAnnounce(report: RebuildReport, acceptLoss: boolean): boolean {
-  if (report.cancelled || report.deferred.length > 0) return false;
+  if (report.cancelled || report.stoppedBy !== null || report.deferred.length > 0) return false;
   return report.lost.length === 0 || acceptLoss;
 }
 

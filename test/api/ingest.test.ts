@@ -194,6 +194,23 @@ describe('the answer to a POST, and what is on the disk afterwards', () => {
     });
   });
 
+  it('keeps CSV and says that this version does not read it yet', async () => {
+    const response = await service.post(
+      'Date,Step Count (count)\n2026-01-01,5\n',
+      { 'content-type': 'text/csv' },
+      '?wait=30',
+    );
+    expect(await response.json()).toMatchObject({
+      class: 'malformed',
+      reasons: [expect.stringContaining('CSV')],
+    });
+  });
+
+  it('names the parameter that is wrong', async () => {
+    const response = await service.post(JSON_BODY, {}, '?wait=99');
+    expect(errorSchema.parse(await response.json()).error.message).toContain('"wait"');
+  });
+
   it('answers a browser readably', async () => {
     const response = await fetch(`${service.url}/v1/ingest`);
     expect(response.status).toBe(200);

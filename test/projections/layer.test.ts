@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { coarserThan, declaredLayer, grainOf, LAYERS } from '../../src/projections/layer.js';
 import { SPEAKING_SQL } from '../../src/projections/inheritance.js';
+import { coarserThan, declaredLayer, grainOf, LAYERS } from '../../src/projections/layer.js';
 import { Lab, resultOf } from '../support/lab.js';
 import { at, body, days, metric, minutes, type PointSpec } from '../support/points.js';
 

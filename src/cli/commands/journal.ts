@@ -1,6 +1,6 @@
 /** `healthlog journal ls|show|cat`: what arrived, and what became of it. */
 
-import { readArchive } from '../../journal/archive.js';
+import { ArchiveDamaged, readArchive } from '../../journal/archive.js';
 import { HealthlogError } from '../../journal/errors.js';
 import {
   type DeliveriesQuestion,
@@ -152,10 +152,17 @@ function layerText({ layer, layer_origin, layer_from }: DeliveryItem): string {
 
 /** The body, byte for byte as the phone sent it. */
 export async function journalCat(context: Context, id: string): Promise<number> {
-  const body = withSources(context, ({ journal, generation }) => {
-    const { archive_path, body_bytes } = getDelivery(journal, generation, id, null);
-    return readArchive(context.folder.archive, archive_path, { bodyBytesHint: body_bytes }).body;
-  });
+  const item = withSources(context, ({ journal, generation }) => getDelivery(journal, generation, id, null));
+  const body = bodyOf(context, item);
   await new Promise<void>((resolve) => process.stdout.write(body, () => resolve()));
   return 0;
+}
+
+function bodyOf({ folder }: Context, { id, archive_path, body_bytes }: DeliveryItem): Buffer {
+  try {
+    return readArchive(folder.archive, archive_path, { bodyBytesHint: body_bytes }).body;
+  } catch (error) {
+    if (!(error instanceof ArchiveDamaged)) throw error;
+    throw new HealthlogError('body_damaged', { id, reason: error.reason }, { cause: error });
+  }
 }

@@ -123,7 +123,7 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
 
   const signal = await stopSignal;
   log.info({ signal }, 'stopping');
-  process.once(signal, () => process.exit(1));
+  for (const again of STOP_SIGNALS) process.once(again, () => process.exit(1));
   for (const timer of timers) clearInterval(timer);
   const endMs = performance.now() + settings.stopBudget * 1000;
   const left = (): number => Math.max(0, endMs - performance.now());
@@ -166,8 +166,15 @@ function hostText(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-function nextSignal(): Promise<'SIGTERM' | 'SIGINT'> {
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+/** The first one only; what listens for it is gone afterwards. */
+function nextSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
+    const heard = (signal: NodeJS.Signals): void => {
+      for (const name of STOP_SIGNALS) process.off(name, heard);
+      resolve(signal);
+    };
+    for (const name of STOP_SIGNALS) process.on(name, heard);
   });
 }
