@@ -6,7 +6,7 @@
  * is the long one, and every other route gets a short timer of its own. (Node ignores a requestTimeout below
  * headersTimeout and looks only every connectionsCheckingInterval; fastify sets it to 0 by default.)
  */
-import type { Server } from 'node:http';
+import { type Server, STATUS_CODES } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Acceptor } from '../journal/accept.js';
@@ -68,6 +68,7 @@ export function createApp(deps: ApiDeps): ApiServer {
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: false,
     routerOptions: { ignoreTrailingSlash: true },
+    clientErrorHandler: (error, socket) => refuseConnection(error, socket, log),
     frameworkErrors: (error, request, reply) => sendError(error, request, reply, log),
     http: {
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -170,6 +171,35 @@ function sendError(
   }
   drain(request.raw, reply.raw);
   return reply.code(known.status).type('application/json; charset=utf-8').send(known.toBody());
+}
+
+/**
+ * What node's parser refuses never becomes a request: a body cut by a client that still listens, lengths that
+ * contradict each other, headers without end, a request that takes too long.
+ */
+function refuseConnection(error: NodeJS.ErrnoException, socket: Socket, log: RunnerLog): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const known = parserError(error.code ?? 'unknown');
+  log.warn({ status: known.status, reason: error.code }, 'a request was refused before it was whole');
+  const body = JSON.stringify(known.toBody());
+  socket.end(
+    `HTTP/1.1 ${known.status} ${STATUS_CODES[known.status] ?? ''}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+function parserError(code: string): HealthlogError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new HealthlogError('headers_too_large', { limit: HEADER_BYTES_MAX });
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new HealthlogError('timed_out');
+    default:
+      return new HealthlogError('bad_http', { reason: code });
+  }
 }
 
 /** `close()` of a server can hang on sockets that were busy when it began, so they are kept track of. */

@@ -54,5 +54,20 @@ function issueText({ issues }: z.ZodError): string {
   const issue = issues[0];
   if (issue === undefined) return 'the parameters are not valid';
   if (issue.code === 'unrecognized_keys') return `there is no parameter "${issue.keys.join('", "')}"`;
-  return `the parameter "${issue.path.join('.')}" is not valid: ${issue.message}`;
+  return `the parameter "${issue.path.join('.')}" ${requirement(issue)}`;
+}
+
+function requirement(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return `must be a ${issue.expected === 'int' ? 'whole number' : issue.expected}`;
+    case 'too_small':
+      return issue.origin === 'string' ? 'must not be empty' : `must be at least ${issue.minimum}`;
+    case 'too_big':
+      return `must be at most ${issue.maximum}`;
+    case 'invalid_value':
+      return `must be one of ${issue.values.map(String).join(', ')}`;
+    default:
+      return `is not valid: ${issue.message}`;
+  }
 }

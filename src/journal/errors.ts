@@ -38,6 +38,24 @@ export const ERRORS = {
     message: 'The request cannot be understood: {reason}.',
     hint: 'The routes and their parameters are described in docs/api.md.',
   },
+  bad_http: {
+    status: 400,
+    exitCode: 1,
+    message: 'The request is not whole or not proper HTTP ({reason}). Nothing was stored.',
+    hint: 'The connection was probably cut. The app sends the same period again on its next run; if it happens every time, look at the relay or proxy in between.',
+  },
+  headers_too_large: {
+    status: 431,
+    exitCode: 1,
+    message: 'The headers of the request are larger than {limit} bytes. Nothing was stored.',
+    hint: 'Remove headers that the automation or a proxy adds.',
+  },
+  timed_out: {
+    status: 408,
+    exitCode: 1,
+    message: 'The request did not arrive within the time there is for it. Nothing was stored.',
+    hint: 'On the phone, choose a shorter period or turn on "Batch Requests"; or start the service with a higher --upload-timeout.',
+  },
   truncated: {
     status: 400,
     exitCode: 1,

@@ -69,7 +69,7 @@ interface Reading {
 
 /** @returns the outcome; `deferred` means that nothing was written and the delivery is still pending
  *  @throws damage of the read model (SQLITE_CORRUPT, SQLITE_NOTADB) */
-export function applyDelivery(delivery: RecordedDelivery, context: FoldContext): Outcome {
+function applyDelivery(delivery: RecordedDelivery, context: FoldContext): Outcome {
   const startedMs = context.monotonicMs();
   const checkDeadline = (): void => {
     if (context.monotonicMs() - startedMs > context.deadlineMs) {
@@ -252,7 +252,7 @@ function settleLayer(
   return { layer: { declared, ...closeLayer(read, inherited) }, bound: facts.bound };
 }
 
-/** The fold as a projection of journal events. */
+/** The fold as a projection of journal events: the one way in. */
 export const deliveryProjection: SyncProjection<FoldContext, Outcome> = {
   name: 'read model',
   version: FOLD_VERSION,

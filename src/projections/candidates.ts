@@ -4,6 +4,8 @@
  * Where a delivery names one coordinate twice, its own greatest candidate speaks for it (the later ordinal on a
  * tie), so that the store compares deliveries and never points of one delivery.
  */
+
+import { wellFormed } from './json.js';
 import { type Grain, grainOf, type Layer } from './layer.js';
 import type { MetricPoints, Point } from './sections/metrics.js';
 import { sourceSetName } from './sources.js';
@@ -166,7 +168,7 @@ function greatestOfEach(list: readonly BucketCandidate[], cumulative: boolean): 
 function sampleCandidates(points: readonly Point[]): SampleCandidate[] {
   const groups = new Map<string, { instant: number; sourceSet: string; samples: Point[] }>();
   for (const point of points) {
-    const sourceSet = sourceSetName(point.source ?? '');
+    const sourceSet = sourceSetName(wellFormed(point.source ?? ''));
     const key = `${point.epochMs} ${sourceSet}`;
     const group = groups.get(key);
     if (group === undefined) groups.set(key, { instant: point.epochMs, sourceSet, samples: [point] });

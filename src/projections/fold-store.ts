@@ -10,12 +10,10 @@ import { lookupMetric } from './catalogue.js';
 import { type Label, Labels } from './labels.js';
 import { type Grain, isDateGrain } from './layer.js';
 import { Ledger } from './ledger.js';
+import { FLAG_COMPLETE, FLAG_MEASURED } from './readmodel.js';
 import { incomparable as incomparableSets, sourceSet } from './sources.js';
 import { unitFactor } from './units.js';
 import { type BucketKey, compareBucketKeys, compareEvidence } from './winner.js';
-
-const MEASURED = 1;
-const COMPLETE = 2;
 
 /** One range read of existing buckets spans at most this: two days of seconds, or three years of dates. */
 const RANGE_SECONDS_MAX = 172_800;
@@ -228,8 +226,8 @@ export class FoldStore {
       }
       const value = number ?? partsSum(parts);
       return {
-        measured: (flags & MEASURED) !== 0,
-        complete: (flags & COMPLETE) !== 0,
+        measured: (flags & FLAG_MEASURED) !== 0,
+        complete: (flags & FLAG_COMPLETE) !== 0,
         value: conversion === null ? value : value * conversion.factor + conversion.offset,
       };
     };
@@ -297,7 +295,7 @@ interface SeriesContext {
 }
 
 function flagsOf({ measured, complete }: BucketKey): number {
-  return (measured ? MEASURED : 0) | (complete ? COMPLETE : 0);
+  return (measured ? FLAG_MEASURED : 0) | (complete ? FLAG_COMPLETE : 0);
 }
 
 function partsSum(extra: string | null): number {

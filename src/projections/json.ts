@@ -41,6 +41,14 @@ export function canonicalJson(value: unknown, depth = 0): string | null {
   return JSON.stringify(value);
 }
 
+/**
+ * Half a character (a lone surrogate) is no text: it cannot be stored, and no address can name it. It becomes U+FFFD,
+ * as everywhere in Unicode.
+ */
+export function wellFormed(text: string): string {
+  return text.replace(/\p{Cs}/gu, '\uFFFD');
+}
+
 /** A finite number, also when a relay made it a text; null for everything else. */
 export function finiteNumber(value: unknown): number | null {
   if (typeof value === 'number') return Number.isFinite(value) ? value : null;

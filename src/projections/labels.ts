@@ -5,6 +5,7 @@
  * The cache mirrors the tables of one open transaction after another; whoever rolls one back must forget it.
  */
 import type Database from 'better-sqlite3';
+import { wellFormed } from './json.js';
 import { sourceSetName } from './sources.js';
 
 export interface Label {
@@ -58,7 +59,9 @@ export class Labels {
     return label;
   }
 
-  #lookUp(unit: string, source: string | null, offsetMin: number | null): Label {
+  #lookUp(rawUnit: string, rawSource: string | null, offsetMin: number | null): Label {
+    const unit = wellFormed(rawUnit);
+    const source = rawSource === null ? null : wellFormed(rawSource);
     const key = `${unit}\u0000${offsetMin ?? ''}\u0000${source === null ? '' : `=${source}`}`;
     const cached = this.#cache.get(key);
     if (cached !== undefined) return cached;

@@ -16,6 +16,10 @@ import { migrationsDir } from '../journal/migrate.js';
  */
 export const FOLD_VERSION = 1;
 
+/** Bits of `bucket.flags`. */
+export const FLAG_MEASURED = 1;
+export const FLAG_COMPLETE = 2;
+
 /** Pages kept in memory by a writing connection, in KiB. */
 const WRITE_CACHE_KIB = 32_768;
 

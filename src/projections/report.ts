@@ -53,16 +53,24 @@ export class Report {
     let points = 0;
     let objects = 0;
     let skipped = 0;
-    const sections: Record<string, SectionCounters> = {};
+    const sections: [string, SectionCounters][] = [];
     for (const name of new Set([...this.#read.keys(), ...this.#skipped.keys()])) {
       const read = this.#read.get(name) ?? 0;
       const unread = this.#skipped.get(name) ?? 0;
       if (objectSections.has(name)) objects += read;
       else points += read;
       skipped += unread;
-      sections[shownName(name)] = { points: read, skipped: unread };
+      sections.push([shownName(name), { points: read, skipped: unread }]);
     }
-    return { points, objects, changed, skipped, partial: this.#leftOut, incomparable, sections };
+    return {
+      points,
+      objects,
+      changed,
+      skipped,
+      partial: this.#leftOut,
+      incomparable,
+      sections: Object.fromEntries(sections),
+    };
   }
 
   /** What was not folded first, then what is unknown but kept; bounded. */

@@ -18,7 +18,7 @@ import type Database from 'better-sqlite3';
 import type { Clock } from '../journal/clock.js';
 import { comparePosition, type DeliveryId, POSITION_ZERO, type Position } from '../journal/position.js';
 import { type Journal, toRecorded } from '../journal/store.js';
-import { applyDelivery, type FoldContext } from './apply.js';
+import { deliveryProjection, type FoldContext } from './apply.js';
 import { isCircumstance, isDamage, JournalFailure } from './failure.js';
 import { FoldStore } from './fold-store.js';
 import { Inheritance, type InheritanceMismatch } from './inheritance.js';
@@ -210,7 +210,7 @@ export class Runner {
         let outcome: Outcome;
         try {
           beforeFold?.(position.id);
-          outcome = applyDelivery(toRecorded(row), this.#context);
+          outcome = deliveryProjection.handle(toRecorded(row), this.#context);
         } catch (error) {
           if (isDamage(error) || error instanceof JournalFailure) throw error;
           state.unrecorded.push(position.id);

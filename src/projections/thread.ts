@@ -4,7 +4,6 @@
  */
 import { totalmem } from 'node:os';
 import type { Worker } from 'node:worker_threads';
-import type { Clock } from '../journal/clock.js';
 import { platformCode } from '../journal/errors.js';
 import type { DataFolder } from '../journal/folder.js';
 import type { DeliveryId } from '../journal/position.js';
@@ -32,7 +31,6 @@ export interface RunnerLog {
 
 export interface RunnerOptions {
   readonly folder: DataFolder;
-  readonly clock: Clock;
   readonly log: RunnerLog;
   /** How long the runner waits without being woken, ms. */
   readonly tickMs?: number;

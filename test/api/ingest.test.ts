@@ -352,6 +352,38 @@ describe('a client that hangs up', () => {
   });
 });
 
+describe('what is no proper request', () => {
+  const answer = async (text: string): Promise<string> => {
+    const socket = await open();
+    const received: Buffer[] = [];
+    socket.on('data', (chunk) => received.push(chunk));
+    socket.end(text);
+    await once(socket, 'close');
+    return Buffer.concat(received).toString();
+  };
+
+  it.each([
+    ['a body cut by a client that still listens', () => `${head(50)}{"data":`, 'HTTP/1.1 400', 'bad_http'],
+    ['a chunk that is cut', () => `${head(null)}17\r\n{"da`, 'HTTP/1.1 400', 'bad_http'],
+    ['a chunk size that is none', () => `${head(null)}zz\r\n`, 'HTTP/1.1 400', 'bad_http'],
+    ['two lengths', () => head(5, ['Content-Length: 6']), 'HTTP/1.1 400', 'bad_http'],
+    ['no HTTP at all', () => 'BLAH\r\n\r\n', 'HTTP/1.1 400', 'bad_http'],
+    [
+      'headers without end',
+      () => head(5, [`X-Pad: ${'x'.repeat(20_000)}`]),
+      'HTTP/1.1 431',
+      'headers_too_large',
+    ],
+  ])('%s is told in the one shape of errors', async (_what, text, status, code) => {
+    const before = recorded();
+    const told = await answer(text());
+    expect(told).toContain(status);
+    expect(errorSchema.parse(JSON.parse(told.slice(told.indexOf('\r\n\r\n')))).error.code).toBe(code);
+    expect(recorded()).toBe(before);
+    expect(leftovers()).toEqual([]);
+  });
+});
+
 describe('a refusal reaches a client that is still sending', () => {
   it.each([
     ['a wrong token', ['Authorization: Bearer hl_wrong'], 'unauthorized'],

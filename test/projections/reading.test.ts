@@ -80,6 +80,12 @@ describe('the envelope', () => {
     expect(sectionsOf({ data: {}, version: 3 }).report.reasons()[0]).toContain('"version"');
   });
 
+  it('counts a section with a name of the prototype like any other', () => {
+    const report = new Report();
+    report.leaveOut('__proto__', 'why', 2);
+    expect(Object.keys(report.counters(0, 0, new Set()).sections)).toEqual(['__proto__']);
+  });
+
   it('is not fooled by keys of the prototype', () => {
     const { names } = sectionsOf(JSON.parse('{"data":{"__proto__":[1],"constructor":[1,2],"metrics":[]}}'));
     expect(names).toEqual(JSON.parse('{"__proto__":1,"constructor":2,"metrics":0}'));
@@ -225,6 +231,11 @@ describe('points of metrics', () => {
     ]);
     expect(groups.map(({ metric }) => metric)).toEqual(['protein']);
     expect(counters.skipped).toBe(1);
+  });
+
+  it('makes half a character U+FFFD, so that what is kept can be asked for', () => {
+    const { groups } = read([{ name: 'x\ud800', units: 'count', data: [{ date: at(D), qty: 1 }] }]);
+    expect(groups[0]?.metric).toBe('x\ufffd');
   });
 
   it('hands sleep over, whatever the entry is called', () => {

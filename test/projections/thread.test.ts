@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/journal/clock.js';
 import { deliveryId } from '../../src/journal/position.js';
 import { currentGeneration } from '../../src/projections/generations.js';
 import { openGeneration } from '../../src/projections/readmodel.js';
@@ -33,7 +32,7 @@ const WAIT_MS = 30_000;
 const hourly = body(metric('step_count', 'count', minutes('2026-03-10', 600, 720, 60)));
 
 function start(): RunnerThread {
-  thread = startRunner({ folder: lab.folder, clock: systemClock, log });
+  thread = startRunner({ folder: lab.folder, log });
   return thread;
 }
 

@@ -387,7 +387,7 @@ describe('law 7: the winner is a function of the set of candidates', () => {
           expect(foldedIn(given, order, repeated)).toEqual(inOrder);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 });

@@ -59,7 +59,6 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
 
   const runner = startRunner({
     folder,
-    clock,
     log,
     ...(settings.foldMemory === null ? {} : { memoryMb: settings.foldMemory }),
   });

@@ -36,7 +36,9 @@ export function itemOf(
 ): MetricItem {
   const { value, min, max, parts, count, grain, complete, delivery, unit } = figure;
   const origin = { count, grain, complete, delivery_id: order.id(delivery) };
-  const item: Draft = value === null ? { start, ...origin } : { start, value, ...origin };
+  // A sum beyond what a double holds is no number that JSON could carry.
+  const item: Draft =
+    value === null || !Number.isFinite(value) ? { start, ...origin } : { start, value, ...origin };
   if (min !== null) item.min = min;
   if (max !== null) item.max = max;
   if (parts !== null) item.parts = Object.fromEntries(parts);

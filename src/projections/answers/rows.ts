@@ -2,8 +2,10 @@
  * The rows behind the answers, read by range scans on the primary keys: one scan per grain and stretch of time,
  * never one look-up per day. Statements are prepared once per open read model.
  */
+
 import type { Database } from 'better-sqlite3';
 import type { Grain } from '../layer.js';
+import { FLAG_COMPLETE, FLAG_MEASURED } from '../readmodel.js';
 import type { Point } from './point.js';
 
 /** Buckets come by the hundred thousand: as lists they are read twice as fast as objects. */
@@ -51,9 +53,6 @@ export interface Sample extends Point {
 
 /** Where a sample stands: instant in milliseconds, set of devices, number within the multiset. */
 export type SampleKey = readonly [instantMs: number, sourceSet: number, n: number];
-
-export const FLAG_MEASURED = 1;
-export const FLAG_COMPLETE = 2;
 
 const BUCKET_COLUMNS = 'start, value, min, max, label, delivery, flags, extra';
 

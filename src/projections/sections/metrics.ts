@@ -8,7 +8,7 @@
  */
 import { lookupMetric, type MetricInfo } from '../catalogue.js';
 import { parseStamp, type Stamp } from '../dates.js';
-import { canonicalJson, finiteNumber, isObject, type JsonObject, own } from '../json.js';
+import { canonicalJson, finiteNumber, isObject, type JsonObject, own, wellFormed } from '../json.js';
 import { type Report, shownName } from '../report.js';
 
 export interface Point extends Stamp {
@@ -98,7 +98,7 @@ export function readMetrics(
       for (const item of data) sleep.push(item);
       continue;
     }
-    const metric = info?.name ?? name.trim();
+    const metric = info?.name ?? wellFormed(name.trim());
     if (info === null && data.length > 0) report.unknown(`the metric "${shownName(metric)}"`, data.length);
     let group = byName.get(metric);
     if (group === undefined) {

@@ -11,8 +11,6 @@ export const SECTION_NAMES = [
   'heartRateNotifications',
 ] as const;
 
-export type SectionName = (typeof SECTION_NAMES)[number];
-
 /** Other spellings of a section's key. */
 export const SECTION_ALIASES: ReadonlyMap<string, string> = new Map([['healthMetrics', 'metrics']]);
 
