@@ -71,14 +71,25 @@ class Floor {
 
   constructor(db: Database.Database) {
     const put = db.prepare(`
-      INSERT INTO bucket (series, start, value, min, max, label, delivery, flags, extra) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO bucket (series, start, value, min, max, label, delivery, named, flags, extra) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (series, start) DO UPDATE SET value = excluded.value, min = excluded.min, max = excluded.max,
-        label = excluded.label, delivery = excluded.delivery, flags = excluded.flags, extra = excluded.extra`);
+        label = excluded.label, delivery = excluded.delivery, named = excluded.named, flags = excluded.flags, extra = excluded.extra`);
     const write = db.transaction((body: FloorBody, firstStart: number, delivery: number) => {
       for (const [series, { data }] of body.data.metrics.entries()) {
         let start = firstStart;
         for (const { qty, Min, Avg, Max } of data) {
-          put.run(series, start, qty ?? Avg ?? null, Min ?? null, Max ?? null, 1, delivery, 3, null);
+          put.run(
+            series,
+            start,
+            qty ?? Avg ?? null,
+            Min ?? null,
+            Max ?? null,
+            1,
+            delivery,
+            delivery,
+            3,
+            null,
+          );
           start += 60;
         }
       }

@@ -74,6 +74,7 @@ CREATE TABLE bucket (
   max      REAL,
   label    INTEGER NOT NULL,
   delivery INTEGER NOT NULL,                -- seq of the winner
+  named    INTEGER NOT NULL,                -- seq of the latest delivery that named this bucket, winner or not
   flags    INTEGER NOT NULL,                -- 1 measured, 2 complete
   extra    TEXT,                            -- JSON: everything else the point said
   PRIMARY KEY (series, start)

@@ -22,7 +22,12 @@ export function noteIngest(request: FastifyRequest, note: Promise<IngestNote>): 
   notes.set(request, note);
 }
 
-export function logWhenClosed(request: FastifyRequest, reply: FastifyReply, log: RunnerLog): void {
+export function logWhenClosed(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  log: RunnerLog,
+  isStopping: () => boolean,
+): void {
   const startedMs = performance.now();
   reply.raw.once('close', async () => {
     const note = (await notes.get(request)) ?? {};
@@ -35,13 +40,15 @@ export function logWhenClosed(request: FastifyRequest, reply: FastifyReply, log:
       remote: request.ip,
       ...note,
     };
-    if (note.abortedAfterBytes !== undefined)
-      log.warn(fields, 'aborted by the client before its last byte; nothing was stored');
+    if (note.abortedAfterBytes !== undefined) log.warn(fields, isStopping() ? CUT_BY_US : CUT_BY_CLIENT);
     else if (finished) log.info(fields, 'request');
     else if (note.delivery !== undefined) log.warn(fields, 'recorded, answer not delivered');
     else log.warn(fields, 'answer not delivered');
   });
 }
+
+const CUT_BY_CLIENT = 'aborted by the client before its last byte; nothing was stored';
+const CUT_BY_US = 'aborted because the service stops; nothing was stored';
 
 /** Users put tokens and targets into the query string. */
 export function pathOf(url: string): string {

@@ -69,9 +69,13 @@ export function createApp(deps: ApiDeps): ApiServer {
     forceCloseConnections: false,
     routerOptions: { ignoreTrailingSlash: true },
     clientErrorHandler: (error, socket) => refuseConnection(error, socket, log),
-    frameworkErrors: (error, request, reply) => sendError(error, request, reply, log),
+    frameworkErrors: (error, request, reply) => {
+      logWhenClosed(request, reply, log, () => stopping);
+      return sendError(error, request, reply, log);
+    },
     http: {
-      headersTimeout: HEADERS_TIMEOUT_MS,
+      // Node never gives up on a request sooner than on its headers.
+      headersTimeout: Math.min(HEADERS_TIMEOUT_MS, limits.uploadTimeoutMs),
       connectionsCheckingInterval: CHECK_EVERY_MS,
       maxHeaderSize: HEADER_BYTES_MAX,
     },
@@ -90,14 +94,17 @@ export function createApp(deps: ApiDeps): ApiServer {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
   app.addHook('onRequest', async (request, reply) => {
-    logWhenClosed(request, reply, log);
+    logWhenClosed(request, reply, log, () => stopping);
     if (stopping) void reply.header('connection', 'close');
     if (INGEST_PATHS.has(pathOf(request.url))) takeContentType(request);
     else limitTime(request, reply, limits.requestTimeoutMs);
   });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, log));
   app.setNotFoundHandler((request, reply) => {
-    const what = `${request.method} ${pathOf(request.url)} here`;
+    const path = pathOf(request.url);
+    const what = INGEST_PATHS.has(path)
+      ? `${request.method} at this address: it takes POST`
+      : `${request.method} ${path} here`;
     return sendError(new HealthlogError('not_found', { what }), request, reply, log);
   });
 

@@ -7,7 +7,7 @@ import type { MetricQuestion } from '../projections/answers/metric.js';
 export type ProfileScope = string | null;
 
 export type ReaderQuestion =
-  | { readonly kind: 'status' }
+  | { readonly kind: 'status'; readonly profile: ProfileScope }
   | { readonly kind: 'deliveries'; readonly query: DeliveriesQuestion }
   | { readonly kind: 'delivery'; readonly id: string; readonly profile: ProfileScope }
   | { readonly kind: 'metrics'; readonly profile: string; readonly limit?: number; readonly cursor?: string }

@@ -60,7 +60,7 @@ function readable(): Database.Database {
 function answer(question: ReaderQuestion): unknown {
   switch (question.kind) {
     case 'status':
-      return journalStatus(openJournal(), generation().db, systemClock.now());
+      return journalStatus(openJournal(), generation().db, systemClock.now(), question.profile);
     case 'deliveries':
       return listDeliveries(openJournal(), generation().db, question.query);
     case 'delivery':

@@ -61,13 +61,14 @@ export const COMPARED_TABLES: readonly ComparedTable[] = [
       'offset_min',
       'source_set',
       'delivery_id',
+      'named_by',
       'flags',
       'extra',
     ],
     sql: (s) => `
       SELECT s.profile, s.metric, s.grain, t.start, t.value, t.min, t.max, l.unit, l.source, l.offset_min,
-        ls.names AS source_set, d.delivery_id, t.flags, t.extra
-      FROM ${s}.bucket t ${series(s)} ${label(s)} ${delivery(s)}`,
+        ls.names AS source_set, d.delivery_id, n.delivery_id AS named_by, t.flags, t.extra
+      FROM ${s}.bucket t ${series(s)} ${label(s)} ${delivery(s)} JOIN ${s}.delivery_result n ON n.seq = t.named`,
   },
   {
     name: 'sample',

@@ -29,6 +29,7 @@ type StoredBucket = [
   delivery: number,
   flags: number,
   parts: string | null,
+  named: number,
 ];
 type StoredSample = [instant: number, sourceSet: number, delivery: number];
 type StoredCoverage = [start: number, delivery: number];
@@ -49,6 +50,7 @@ export class FoldStore {
   readonly #buckets: Database.Statement<[number, number, number], StoredBucket>;
   readonly #insertBucket: Database.Statement;
   readonly #replaceBucket: Database.Statement;
+  readonly #nameBucket: Database.Statement<[number, number, number]>;
   readonly #samples: Database.Statement<[number, number, number], StoredSample>;
   readonly #dropSamples: Database.Statement<[number, number, number]>;
   readonly #putSample: Database.Statement;
@@ -68,16 +70,17 @@ export class FoldStore {
     this.#insertAutomation = db.prepare('INSERT INTO automation (profile, automation_id) VALUES (?, ?)');
     this.#buckets = db
       .prepare<[number, number, number], StoredBucket>(
-        `SELECT start, coalesce(value, max, min), label, delivery, flags, iif(coalesce(value, max, min) IS NULL, extra, NULL)
+        `SELECT start, coalesce(value, max, min), label, delivery, flags, iif(coalesce(value, max, min) IS NULL, extra, NULL), named
          FROM bucket WHERE series = ? AND start BETWEEN ? AND ? ORDER BY start`,
       )
       .raw();
     this.#insertBucket = db.prepare(
-      'INSERT INTO bucket (value, min, max, label, delivery, flags, extra, series, start) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO bucket (value, min, max, label, delivery, named, flags, extra, series, start) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     );
     this.#replaceBucket = db.prepare(
-      'UPDATE bucket SET value = ?, min = ?, max = ?, label = ?, delivery = ?, flags = ?, extra = ? WHERE series = ? AND start = ?',
+      'UPDATE bucket SET value = ?, min = ?, max = ?, label = ?, delivery = ?, named = ?, flags = ?, extra = ? WHERE series = ? AND start = ?',
     );
+    this.#nameBucket = db.prepare('UPDATE bucket SET named = ? WHERE series = ? AND start = ?');
     this.#samples = db
       .prepare<[number, number, number], StoredSample>(
         'SELECT instant, source_set, delivery FROM sample WHERE series = ? AND instant BETWEEN ? AND ? AND n = 0 ORDER BY instant, source_set',
@@ -164,10 +167,15 @@ export class FoldStore {
       const stored = existing[at]?.[0] === candidate.start ? existing[at] : undefined;
       const { value, min, max, unit, source, offsetMin, extra } = candidate.point;
       const label = this.#labels.of(unit, source, offsetMin);
+      let named = context.seq;
       if (stored !== undefined) {
         const storedKey = key(stored);
         if (candidate.complete && storedKey.complete && this.#disagree(label, stored[2])) incomparable += 1;
-        if (!this.#wins(candidate, storedKey, stored[3], context)) continue;
+        named = this.#latest(context.seq, stored[6]);
+        if (!this.#wins(candidate, storedKey, stored[3], context)) {
+          if (named !== stored[6]) this.#nameBucket.run(named, context.series, candidate.start);
+          continue;
+        }
       }
       const put = stored === undefined ? this.#insertBucket : this.#replaceBucket;
       put.run(
@@ -176,6 +184,7 @@ export class FoldStore {
         max,
         label.id,
         context.seq,
+        named,
         flagsOf(candidate),
         extra,
         context.series,
@@ -195,6 +204,10 @@ export class FoldStore {
     const byKey = compareBucketKeys(candidate, stored, cumulative);
     if (byKey !== 0) return byKey > 0;
     return storedSeq === seq || this.#isLater(seq, storedSeq);
+  }
+
+  #latest(seq: number, storedSeq: number): number {
+    return seq === storedSeq || this.#isLater(seq, storedSeq) ? seq : storedSeq;
   }
 
   /** Winners of one range mostly came with one delivery, so the last comparison is remembered. */

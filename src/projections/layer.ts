@@ -4,6 +4,7 @@
  * The app writes no version and no grouping into the body. What can be known, in this order:
  *  1. Bound: a coarse grouping cannot produce a fine stamp, so the finest stamp of any metric but sleep, read
  *     on the clock as written, bounds the layer. Coarse stamps prove nothing: a fine grouping produces them too.
+ *     (A day that begins at 01:00, because the clocks go forward at midnight, has its midnight there.)
  *  2. Declared: the header `automation-aggregation`, unless it is coarser than the bound, to which it loses.
  *  3. Content: what the stamps of the dense metrics show.
  *  4. Inherited: from a preceding delivery of the same automation (inheritance.ts).
@@ -80,7 +81,11 @@ export interface StampReading {
   readonly secondOfDay: number;
   /** Milliseconds since 1970; its fraction of a second counts as seconds. */
   readonly epochMs: number;
+  /** Minutes east of UTC as written. */
+  readonly offsetMin: number | null;
 }
+
+const HOUR_S = 3600;
 
 export interface MetricStamps {
   readonly metric: string;
@@ -116,7 +121,10 @@ export function readStamps(metrics: readonly MetricStamps[], declared: Layer | n
     if (points.length === 0) continue;
     any = true;
     const stamps = new Set<number>();
-    for (const { localDay, secondOfDay, epochMs } of points) {
+    const lateMidnights = findLateMidnights(points);
+    for (const point of points) {
+      const { localDay, epochMs } = point;
+      const secondOfDay = lateMidnights.has(point) ? 0 : point.secondOfDay;
       if (secondOfDay % 60 !== 0 || epochMs % 1000 !== 0) {
         if (metric === 'heart_rate') secondsInHeartRate = true;
         else secondsElsewhere = true;
@@ -141,6 +149,26 @@ export function readStamps(metrics: readonly MetricStamps[], declared: Layer | n
     oneMidnight:
       !offMidnight && denseMetrics >= 3 && singleStamped === denseMetrics && denseMidnights.size === 1,
   };
+}
+
+const NO_POINTS: ReadonlySet<StampReading> = new Set();
+
+/**
+ * Where clocks go forward at midnight (Chile, Cuba, Egypt, Lebanon, Paraguay), one day a year begins at 01:00, and
+ * that is the stamp of its bucket. It is told from an hour by the bucket of the day before: at midnight, an hour
+ * further west, with nothing between them and nothing else on the day. Such a stamp counts as its day's midnight.
+ */
+function findLateMidnights(points: readonly StampReading[]): ReadonlySet<StampReading> {
+  if (!points.some(({ secondOfDay }) => secondOfDay === HOUR_S)) return NO_POINTS;
+  const byDay = new Map<number, StampReading | null>();
+  for (const point of points) byDay.set(point.localDay, byDay.has(point.localDay) ? null : point);
+  const found = new Set<StampReading>();
+  for (const point of byDay.values()) {
+    if (point?.secondOfDay !== HOUR_S || point.offsetMin === null) continue;
+    const before = byDay.get(point.localDay - 1);
+    if (before?.secondOfDay === 0 && before.offsetMin === point.offsetMin - 60) found.add(point);
+  }
+  return found;
 }
 
 interface Fineness {

@@ -6,6 +6,7 @@ import type { Counters, SectionCounters } from './outcome.js';
 
 const NAME_MAX = 80;
 const REASONS_MAX = 40;
+const SECTIONS_MAX = 40;
 
 /** A name from a body, fit for a message: no control characters, not longer than a line. */
 export function shownName(name: string): string {
@@ -54,13 +55,15 @@ export class Report {
     let objects = 0;
     let skipped = 0;
     const sections: [string, SectionCounters][] = [];
-    for (const name of new Set([...this.#read.keys(), ...this.#skipped.keys()])) {
+    const names = [...new Set([...this.#read.keys(), ...this.#skipped.keys()])].sort();
+    for (const name of names) {
       const read = this.#read.get(name) ?? 0;
       const unread = this.#skipped.get(name) ?? 0;
       if (objectSections.has(name)) objects += read;
       else points += read;
       skipped += unread;
-      sections.push([shownName(name), { points: read, skipped: unread }]);
+      // A body may hold any number of sections; each is counted in the sums, and so many are named.
+      if (sections.length < SECTIONS_MAX) sections.push([shownName(name), { points: read, skipped: unread }]);
     }
     return {
       points,

@@ -265,6 +265,10 @@ describe('scopes', () => {
       items: [{ id, profile: 'anna' }],
       next: null,
     });
+    expect((await service.get('/v1/status', anna.read)).body).toMatchObject({
+      deliveries: 1,
+      automations: [{ profile: 'anna' }],
+    });
     expect((await service.get('/v1/deliveries?profile=anna')).status).toBe(403);
     expect((await service.get('/v1/deliveries?profile=anna', admin)).body).toMatchObject({ items: [{ id }] });
   });

@@ -12,7 +12,7 @@ import { at, body, days, metric, minutes } from '../support/points.js';
 
 /** Digest of the facts, by fold version. Old lines stay: they say what every version made of the same input. */
 const GOLDEN: Readonly<Record<number, string>> = {
-  1: '39fe5538ad702e7db5ce21efd5cc70f04fc0439f0d325cc18485db9ac7f3e9cf',
+  1: 'a516430f811dea24a9a335c6eb8afa6bba8d2d0d1d2a2458611b2ffac0038e9d',
 };
 
 const fixtures = new URL('../fixtures/', import.meta.url);

@@ -232,6 +232,51 @@ describe('the layer of one delivery, by its header and its stamps', () => {
     expect(result.class).toBe(layer === null ? 'layer_unknown' : 'folded');
   });
 
+  const chile = (aggregation?: string) =>
+    lab.add({
+      ...(aggregation === undefined ? {} : { aggregation }),
+      body: body(
+        steps([
+          { date: '2025-09-06 00:00:00 -0400', qty: 1 },
+          { date: '2025-09-07 01:00:00 -0300', qty: 2 },
+          { date: '2025-09-08 00:00:00 -0300', qty: 3 },
+        ]),
+      ),
+    });
+
+  it('takes 01:00 for the midnight of a day on which the clocks go forward at midnight', () => {
+    const declared = chile('Days');
+    const content = chile();
+    const generation = lab.folded();
+    expect(resultOf(generation, declared.id)).toMatchObject({ layer: 'day', layer_origin: 'declared' });
+    expect(resultOf(generation, content.id)).toMatchObject({ layer: 'day', layer_origin: 'content' });
+  });
+
+  it('takes 01:00 for an hour when the clocks did not change, or when the day holds more', () => {
+    const plain = lab.add({
+      aggregation: 'Days',
+      body: body(
+        steps([
+          { date: at(D), qty: 1 },
+          { date: at('2026-03-11', '01:00:00'), qty: 2 },
+        ]),
+      ),
+    });
+    const more = lab.add({
+      aggregation: 'Days',
+      body: body(
+        steps(
+          ['00:00:00 -0400', '01:00:00 -0300', '02:00:00 -0300'].map((time, i) => ({
+            date: `2025-09-0${i === 0 ? 6 : 7} ${time}`,
+            qty: 1,
+          })),
+        ),
+      ),
+    });
+    const generation = lab.folded();
+    expect([plain, more].map(({ id }) => resultOf(generation, id).layer)).toEqual(['hour', 'hour']);
+  });
+
   it('reads the clock as written: an hour at +0530 is a full hour', () => {
     const row = lab.add({
       body: body(steps(['10:00:00', '11:00:00'].map((time) => ({ date: at(D, time, '+0530'), qty: 1 })))),

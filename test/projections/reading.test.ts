@@ -86,6 +86,14 @@ describe('the envelope', () => {
     expect(Object.keys(report.counters(0, 0, new Set()).sections)).toEqual(['__proto__']);
   });
 
+  it('names no more sections than anybody reads, and counts them all', () => {
+    const report = new Report();
+    for (let i = 0; i < 5000; i++) report.leaveOut(`section ${i}`, 'not known', 1);
+    const counters = report.counters(0, 0, new Set());
+    expect(Object.keys(counters.sections)).toHaveLength(40);
+    expect(counters.partial).toBe(5000);
+  });
+
   it('is not fooled by keys of the prototype', () => {
     const { names } = sectionsOf(JSON.parse('{"data":{"__proto__":[1],"constructor":[1,2],"metrics":[]}}'));
     expect(names).toEqual(JSON.parse('{"__proto__":1,"constructor":2,"metrics":0}'));

@@ -19,6 +19,8 @@ export interface PointParts {
   readonly offset?: number | null;
   /** Name of the delivery that won. */
   readonly by?: string;
+  /** Name of the latest delivery that named the bucket; the winner's when left out. */
+  readonly named?: string;
   readonly measured?: boolean;
   readonly complete?: boolean;
   readonly extra?: Readonly<Record<string, unknown>>;
@@ -109,7 +111,7 @@ export class ReadModelBuilder {
     const flags = (parts.measured === false ? 0 : 1) | (parts.complete === false ? 0 : 2);
     this.db
       .prepare(
-        'INSERT INTO bucket (series, start, value, min, max, label, delivery, flags, extra) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+        'INSERT INTO bucket (series, start, value, min, max, label, delivery, named, flags, extra) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
       )
       .run(
         this.series(metric, grain),
@@ -119,6 +121,7 @@ export class ReadModelBuilder {
         parts.max ?? null,
         this.#label(parts, isDate(start) ? null : offsetOf(start)),
         this.delivery(parts.by ?? 'D1'),
+        this.delivery(parts.named ?? parts.by ?? 'D1'),
         flags,
         parts.extra === undefined ? null : JSON.stringify(parts.extra),
       );

@@ -24,9 +24,11 @@ import type { Context } from '../context.js';
 import { lagWarning } from '../lag.js';
 import { print } from '../output.js';
 import type { ServeSettings } from '../settings.js';
-import { firstSteps } from '../welcome.js';
+import { type FreshTokens, firstSteps } from '../welcome.js';
 
 const MINUTE_MS = 60_000;
+/** An idle fold stops within this, even when uploads have used up the budget. */
+const FOLD_GRACE_MS = 250;
 /** How soon a generation that `healthlog rebuild` finished is taken over. */
 const READY_LOOK_MS = 1_000;
 
@@ -49,14 +51,6 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
     makeFirstGeneration(folder, journal.meta().epoch);
 
   const tokens = new TokenStore(journal, folder, nodeFiles, clock);
-  const firstStart = tokens.list().length === 0;
-  const fresh = firstStart
-    ? {
-        ingest: tokens.add({ label: 'phone', scope: 'ingest', profile: 'me' }),
-        read: tokens.add({ label: 'reading', scope: 'read', profile: 'me' }),
-      }
-    : null;
-
   const runner = startRunner({
     folder,
     log,
@@ -88,7 +82,8 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
     },
   });
 
-  const readStatus = async (): Promise<JournalStatus> => JSON.parse(await reader.ask({ kind: 'status' }));
+  const readStatus = async (): Promise<JournalStatus> =>
+    JSON.parse(await reader.ask({ kind: 'status', profile: null }));
   log.info({ pending: (await readStatus()).pending }, 'deliveries waiting to be folded at the start');
 
   let settled = false;
@@ -117,17 +112,18 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
 
   const stopSignal = nextSignal();
   const address = await listen(server, settings);
+  // Only now: a start that ends before it has printed them must not count as the first.
+  const fresh = firstTokens(tokens);
   if (fresh !== null) for (const line of firstSteps(fresh, address)) print(line);
   print(`listening on http://${hostText(address.host)}:${address.port}`);
 
   const signal = await stopSignal;
   log.info({ signal }, 'stopping');
-  for (const again of STOP_SIGNALS) process.once(again, () => process.exit(1));
   for (const timer of timers) clearInterval(timer);
   const endMs = performance.now() + settings.stopBudget * 1000;
   const left = (): number => Math.max(0, endMs - performance.now());
   const uploadsDone = await server.stop(left());
-  const folded = await runner.stop(left());
+  const folded = await runner.stop(Math.max(left(), FOLD_GRACE_MS));
   if (!uploadsDone || !folded) {
     log.warn(
       { uploads_done: uploadsDone, fold_done: folded },
@@ -142,6 +138,15 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
   lock.release();
   log.info({}, 'stopped');
   return 0;
+}
+
+/** Tokens for a journal that has none. */
+function firstTokens(tokens: TokenStore): FreshTokens | null {
+  if (tokens.list().length > 0) return null;
+  return {
+    ingest: tokens.add({ label: 'phone', scope: 'ingest', profile: 'me' }),
+    read: tokens.add({ label: 'reading', scope: 'read', profile: 'me' }),
+  };
 }
 
 type Server = ReturnType<typeof createApp>;
@@ -167,13 +172,16 @@ function hostText(host: string): string {
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
-/** The first one only; what listens for it is gone afterwards. */
+/** The first signal; a second one, of either kind and at any moment, ends the process at once. */
 function nextSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    const heard = (signal: NodeJS.Signals): void => {
-      for (const name of STOP_SIGNALS) process.off(name, heard);
-      resolve(signal);
-    };
-    for (const name of STOP_SIGNALS) process.on(name, heard);
+    let heard = false;
+    for (const name of STOP_SIGNALS) {
+      process.on(name, (signal) => {
+        if (heard) process.exit(1);
+        heard = true;
+        resolve(signal);
+      });
+    }
   });
 }

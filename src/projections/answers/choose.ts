@@ -1,10 +1,11 @@
 /**
  * Which grain answers for a day or an hour (design §9). Grains are never added to each other.
  *
- *  1. A grain answers *completely* when a delivery covers the whole span: then the buckets that are complete and not
- *     older than the latest covering delivery are put together; an older bucket would be one that the covering
- *     delivery no longer names. The covering delivery's own buckets all count: it speaks for the whole span,
- *     although those in front of the beginning of its second dense metric cannot be called complete one by one.
+ *  1. A grain answers *completely* when a delivery covers the whole span: then the buckets that the latest covering
+ *     delivery, or a later one, names are put together. A bucket that none of them names is one the phone no longer
+ *     has. It is the naming that counts, not the winning: a bucket in front of the beginning of the covering
+ *     delivery's second dense metric may have been won by an earlier delivery. A part of a bucket that came only
+ *     afterwards does not count, since the covering delivery knew the span without it.
  *     Among complete grains the one with the latest covering delivery wins, on a tie the coarser.
  *  2. Otherwise all buckets of a grain are put together and the answer is incomplete. Metrics that add up: the
  *     greatest wins, since a part of a day can only be short. Others: the grain with the latest winner. On a tie
@@ -52,9 +53,11 @@ function figureOf(grain: Grain, pieces: readonly Piece[], complete: boolean, rul
   return { ...numbers, grain, complete: complete && whole };
 }
 
+/** Named by the covering delivery or after it, and not a part that came only afterwards. */
 function trusted(points: readonly Point[], covering: number, { order }: Rules): readonly Point[] {
   return points.filter(
-    ({ delivery, complete }) => delivery === covering || (complete && order.compare(delivery, covering) > 0),
+    ({ delivery, named, complete }) =>
+      order.compare(named, covering) >= 0 && (complete || order.compare(delivery, covering) <= 0),
   );
 }
 

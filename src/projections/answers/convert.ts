@@ -12,17 +12,20 @@ const same: Conversion = (value) => value;
 export class Converter {
   /** The unit of the answer. */
   readonly unit: string;
+  /** The unit of the metric: what a point means that came without one (hae-format.md §4). */
+  readonly #own: string;
   readonly #known = new Map<string, Conversion | null>();
 
-  constructor(unit: string) {
+  constructor(unit: string, own: string) {
     this.unit = unit;
+    this.#own = own;
   }
 
   /** How numbers in `unit` become numbers of the answer, null when nobody knows. */
   from(unit: string): Conversion | null {
     let conversion = this.#known.get(unit);
     if (conversion === undefined) {
-      conversion = this.#find(unit);
+      conversion = this.#find(unit === '' ? this.#own : unit);
       this.#known.set(unit, conversion);
     }
     return conversion;

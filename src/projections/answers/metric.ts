@@ -121,11 +121,12 @@ export function metricAnswer(generation: Database, q: MetricQuestion): MetricAns
   const rows = Rows.of(generation);
   return rows.snapshot(() => {
     const known = findMetric(generation, q.profile, q.metric);
-    const unit = answerUnit(known.metric, ownUnit(rows, known), q.unit);
+    const own = ownUnit(rows, known);
+    const unit = answerUnit(known.metric, own, q.unit);
     const rules = {
       // Of a metric the catalogue does not know nobody can tell whether it adds up: it is not added (§4.3).
       summed: known.info?.summed ?? false,
-      converter: new Converter(unit),
+      converter: new Converter(unit, own),
       order: new DeliveryOrder(generation),
     };
     const page = answerPage(bucket, { rows, series: known.series, rules }, range, limit, q.cursor ?? null);

@@ -21,6 +21,8 @@ export interface Point extends Piece {
   readonly start: number;
   /** Minutes east of UTC as written, null when the stamp had no offset. */
   readonly offsetMin: number | null;
+  /** Journal seq of the latest delivery that named this bucket, whether it won or not. */
+  readonly named: number;
   /** False for a 0 that means "not measured". */
   readonly measured: boolean;
   /** True when the window of its delivery covered the whole bucket. Samples are never complete. */

@@ -16,10 +16,18 @@ type BucketRow = readonly [
   max: number | null,
   label: number,
   delivery: number,
+  named: number,
   flags: number,
   extra: string | null,
 ];
-type SumRow = readonly [start: number, value: number | null, label: number, delivery: number, flags: number];
+type SumRow = readonly [
+  start: number,
+  value: number | null,
+  label: number,
+  delivery: number,
+  named: number,
+  flags: number,
+];
 
 interface SampleRow {
   readonly instant: number;
@@ -54,7 +62,7 @@ export interface Sample extends Point {
 /** Where a sample stands: instant in milliseconds, set of devices, number within the multiset. */
 export type SampleKey = readonly [instantMs: number, sourceSet: number, n: number];
 
-const BUCKET_COLUMNS = 'start, value, min, max, label, delivery, flags, extra';
+const BUCKET_COLUMNS = 'start, value, min, max, label, delivery, named, flags, extra';
 
 function isNamed(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -121,7 +129,7 @@ export class Rows {
       .raw();
     this.#sums = db
       .prepare<[number, number, number], SumRow>(
-        'SELECT start, value, label, delivery, flags FROM bucket WHERE series = ? AND start >= ? AND start < ? ORDER BY start',
+        'SELECT start, value, label, delivery, named, flags FROM bucket WHERE series = ? AND start >= ? AND start < ? ORDER BY start',
       )
       .raw();
     this.#nextBucket = db
@@ -178,8 +186,8 @@ export class Rows {
   /** The same buckets with as much as it takes to put them together: of a plain sum, one number each. */
   ingredients(of: MetricSeries, series: number, first: number, end: number): Point[] {
     if (!of.plainSum) return this.buckets(series, first, end);
-    return this.#sums.all(series, first, end).map(([start, value, label, delivery, flags]) => {
-      const row: BucketRow = [start, value, null, null, label, delivery, flags, null];
+    return this.#sums.all(series, first, end).map(([start, value, label, delivery, named, flags]) => {
+      const row: BucketRow = [start, value, null, null, label, delivery, named, flags, null];
       return this.#point(row);
     });
   }
@@ -233,7 +241,7 @@ export class Rows {
     return label;
   }
 
-  #point([start, value, min, max, labelId, delivery, flags, extra]: BucketRow): Point {
+  #point([start, value, min, max, labelId, delivery, named, flags, extra]: BucketRow): Point {
     const label = this.#labelOf(labelId);
     const { parts, weight } = readExtra(extra);
     return {
@@ -245,6 +253,7 @@ export class Rows {
       unit: label.unit,
       weight,
       delivery,
+      named,
       offsetMin: label.offset_min,
       measured: (flags & FLAG_MEASURED) !== 0,
       complete: (flags & FLAG_COMPLETE) !== 0,
@@ -267,6 +276,7 @@ export class Rows {
       unit: label.unit,
       weight: weight ?? 1,
       delivery: row.delivery,
+      named: row.delivery,
       offsetMin: label.offset_min,
       measured: !(of.zeroMeansNotMeasured && row.value === 0),
       complete: false,

@@ -53,11 +53,16 @@ function countBehind(journal: Journal, seq: number): number {
   return journal.db.prepare<[number], number>(sql).pluck().get(seq) ?? 0;
 }
 
-function ledgerCount(generation: Database | null, status: 'pending' | 'failed' | 'partial'): number {
+function ledgerCount(
+  generation: Database | null,
+  status: 'pending' | 'failed' | 'partial',
+  profile: string | null = null,
+): number {
   if (generation === null) return 0;
   // A literal status: only that lets SQLite use the partial index.
   const sql = `SELECT count(*) FROM delivery_result WHERE parse_status = '${status}'`;
-  return generation.prepare<[], number>(sql).pluck().get() ?? 0;
+  if (profile === null) return generation.prepare<[], number>(sql).pluck().get() ?? 0;
+  return generation.prepare<[string], number>(`${sql} AND profile = ?`).pluck().get(profile) ?? 0;
 }
 
 /** The first delivery in journal order that waits in the ledger. */
@@ -141,6 +146,14 @@ function automationsOf(journal: Journal, generation: Database | null): Automatio
   });
 }
 
+/** Times of one form compare as texts. */
+function latestText(times: readonly string[]): string | null {
+  return times.reduce<string | null>(
+    (latest, time) => (latest === null || time > latest ? time : latest),
+    null,
+  );
+}
+
 function ageSeconds(now: Micros, since: readonly (Micros | null | undefined)[]): number | null {
   const times = since.filter((time): time is Micros => time !== null && time !== undefined);
   if (times.length === 0) return null;
@@ -150,8 +163,14 @@ function ageSeconds(now: Micros, since: readonly (Micros | null | undefined)[]):
 /**
  * @param generation the live read model, null when there is none yet: everything is pending then
  * @param now the clock, for ages
+ * @param profile whose deliveries are counted; null: everybody's. What waits, and since when, is the service's.
  */
-export function journalStatus(journal: Journal, generation: Database | null, now: Micros): JournalStatus {
+export function journalStatus(
+  journal: Journal,
+  generation: Database | null,
+  now: Micros,
+  profile: string | null = null,
+): JournalStatus {
   const state = generationState(generation);
   const enrolled = enrolledSeq(state, journal.meta().epoch);
   // The ledger of a generation that was built from another journal says nothing about this one.
@@ -159,7 +178,9 @@ export function journalStatus(journal: Journal, generation: Database | null, now
   const oldest = firstPending(ledger);
   const waiting = ledgerCount(ledger, 'pending');
   const [notTakenIn] = journal.after(enrolled, 1);
-  const last = journal.last();
+  const automations = automationsOf(journal, ledger).filter(
+    (automation) => profile === null || automation.profile === profile,
+  );
   const foldedAt = lastFoldedAt(ledger, waiting, oldest);
   return {
     pending: waiting + countBehind(journal, enrolled),
@@ -167,13 +188,13 @@ export function journalStatus(journal: Journal, generation: Database | null, now
       oldest && journal.bySeq(oldest.seq)?.clockAt,
       notTakenIn?.clockAt,
     ]),
-    last_received_at: last === null ? null : formatMicros(last.receivedAt),
+    last_received_at: latestText(automations.map(({ last_received_at }) => last_received_at)),
     last_folded_at: foldedAt === null ? null : formatMicros(foldedAt),
-    deliveries: journal.count(),
-    failed: ledgerCount(ledger, 'failed'),
-    partial: ledgerCount(ledger, 'partial'),
+    deliveries: automations.reduce((sum, { deliveries }) => sum + deliveries, 0),
+    failed: ledgerCount(ledger, 'failed', profile),
+    partial: ledgerCount(ledger, 'partial', profile),
     generation: generation === null ? null : basename(generation.name),
     fold_version: state?.foldVersion ?? null,
-    automations: automationsOf(journal, ledger),
+    automations,
   };
 }
