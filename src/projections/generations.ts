@@ -161,11 +161,13 @@ export function switchToReady(folder: DataFolder): GenerationFile | null {
   if (ready === null) return null;
   renameSync(join(folder.readmodel, 'READY'), join(folder.readmodel, 'CURRENT'));
   syncPath(folder.readmodel);
-  pointLiveAt(folder, ready);
   return ready;
 }
 
-/** Makes `live.db` lead to the live generation; done at every start, in case a crash came in between. */
+/**
+ * Makes `live.db` lead to the live generation: after every switch, and at every start in case a crash came in between.
+ * Nothing of healthlog reads through it, so a caller may well go on when this throws.
+ */
 export function pointLiveAt(folder: DataFolder, file: GenerationFile): void {
   const link = join(folder.readmodel, 'live.db');
   if (lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink() && readlinkSync(link) === file.name)

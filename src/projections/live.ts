@@ -42,6 +42,8 @@ export interface LiveOptions {
   readonly onProgress: (progress: Progress) => void;
   readonly onSwitch: (file: GenerationFile) => void;
   readonly onRebuild: (reason: string) => void;
+  /** The link for other programs could not be set; folding goes on. */
+  readonly onLinkFailed: (error: unknown) => void;
 }
 
 export interface Progress {
@@ -150,7 +152,7 @@ export class Live {
       } catch (error) {
         return `it cannot be opened: ${error instanceof Error ? error.message : String(error)}`;
       }
-      pointLiveAt(folder, file);
+      this.#link(file);
     }
     const { stale } = readMeta(this.#live.db);
     return stale;
@@ -203,6 +205,7 @@ export class Live {
       announceReady(folder, building.file);
       const previous = this.#live;
       switchToReady(folder);
+      this.#link(building.file);
       this.#live = null;
       this.#condemned = null;
       previous?.db.close();
@@ -210,6 +213,14 @@ export class Live {
       building.lock?.release();
     }
     onSwitch(building.file);
+  }
+
+  #link(file: GenerationFile): void {
+    try {
+      pointLiveAt(this.#options.folder, file);
+    } catch (error) {
+      this.#options.onLinkFailed(error);
+    }
   }
 
   /**

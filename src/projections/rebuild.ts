@@ -26,6 +26,7 @@ import {
   announceReady,
   currentGeneration,
   type GenerationFile,
+  pointLiveAt,
   removeGeneration,
   sealGeneration,
   startGeneration,
@@ -281,6 +282,7 @@ async function switchOver(
     if (lock !== null) {
       try {
         switchToReady(folder);
+        pointLiveAt(folder, file);
       } finally {
         lock.release();
       }

@@ -125,6 +125,12 @@ function run(): void {
       Atomics.add(switches, 0, 1);
       log('info', 'the read model was switched to a new generation', { generation: file.name });
     },
+    onLinkFailed: (error) =>
+      log(
+        'warn',
+        'readmodel/live.db, the link for other programs, cannot be set; remove what is in its place',
+        errorFields(error),
+      ),
     onRebuild: (reason) => log('info', 'building a new generation of the read model', { reason }),
   });
   try {

@@ -1,6 +1,7 @@
 import {
   closeSync,
   existsSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -23,6 +24,7 @@ let lab: Lab;
 let live: Live | null = null;
 const switches: string[] = [];
 const reasons: string[] = [];
+const linkFailures: unknown[] = [];
 
 beforeEach(() => {
   lab = new Lab();
@@ -46,6 +48,7 @@ function start(hooks: LiveOptions['hooks'] = {}): Live {
     onProgress: () => undefined,
     onSwitch: ({ name }) => switches.push(name),
     onRebuild: (reason) => reasons.push(reason),
+    onLinkFailed: (error) => linkFailures.push(error),
   });
   return live;
 }
@@ -89,6 +92,14 @@ describe('the live generation', () => {
     expect(settle(running).pass?.outcomes.deliveries).toBe(1);
     expect(switches).toEqual(['000001.db']);
     expect(shown().bucket).toHaveLength(2);
+  });
+
+  it('goes on folding when something else is in the place of its link', () => {
+    mkdirSync(join(lab.folder.readmodel, 'live.db'), { recursive: true });
+    lab.add({ body: hourly });
+    settle(start());
+    expect(shown().bucket).toHaveLength(2);
+    expect(linkFailures.length).toBeGreaterThan(0);
   });
 
   it('goes on where it stood after a restart', () => {
