@@ -6,6 +6,7 @@
  * is the long one, and every other route gets a short timer of its own. (Node ignores a requestTimeout below
  * headersTimeout and looks only every connectionsCheckingInterval; fastify sets it to 0 by default.)
  */
+import { setMaxListeners } from 'node:events';
 import { type Server, STATUS_CODES } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -60,7 +61,9 @@ const INGEST_GET =
 
 export function createApp(deps: ApiDeps): ApiServer {
   const { limits, log, tokens, runner } = deps;
-  let stopping = false;
+  const stopping = new AbortController();
+  // Every client that waits for a fold listens; more than ten of them are no leak.
+  setMaxListeners(0, stopping.signal);
   const app = Fastify({
     logger: false,
     bodyLimit: limits.bodyBytesMax,
@@ -70,7 +73,7 @@ export function createApp(deps: ApiDeps): ApiServer {
     routerOptions: { ignoreTrailingSlash: true },
     clientErrorHandler: (error, socket) => refuseConnection(error, socket, log),
     frameworkErrors: (error, request, reply) => {
-      logWhenClosed(request, reply, log, () => stopping);
+      logWhenClosed(request, reply, log, () => stopping.signal.aborted);
       return sendError(error, request, reply, log);
     },
     http: {
@@ -87,15 +90,15 @@ export function createApp(deps: ApiDeps): ApiServer {
     runner,
     bodyBytesMax: limits.bodyBytesMax,
     uploadsMax: limits.uploadsMax,
-    isStopping: () => stopping,
+    stopping: stopping.signal,
   });
 
   // Bodies are never parsed here: whatever the type says, the handler gets the stream.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
   app.addHook('onRequest', async (request, reply) => {
-    logWhenClosed(request, reply, log, () => stopping);
-    if (stopping) void reply.header('connection', 'close');
+    logWhenClosed(request, reply, log, () => stopping.signal.aborted);
+    if (stopping.signal.aborted) void reply.header('connection', 'close');
     if (INGEST_PATHS.has(pathOf(request.url))) takeContentType(request);
     else limitTime(request, reply, limits.requestTimeoutMs);
   });
@@ -115,7 +118,7 @@ export function createApp(deps: ApiDeps): ApiServer {
   app.get('/healthz', async () => ({ status: 'ok' }));
   app.get('/readyz', async (request) => {
     authorize(request.headers, tokens, 'read');
-    if (stopping) throw new HealthlogError('stopping');
+    if (stopping.signal.aborted) throw new HealthlogError('stopping');
     if (!runner.state().begun)
       throw new HealthlogError('reading_unavailable', { reason: 'the service is starting' });
     return { status: 'ready' };
@@ -124,7 +127,7 @@ export function createApp(deps: ApiDeps): ApiServer {
     tokens,
     reader: deps.reader,
     runner,
-    clockSkewMicros: () => (stopping ? 0 : deps.acceptor.clockSkewMicros()),
+    clockSkewMicros: () => (stopping.signal.aborted ? 0 : deps.acceptor.clockSkewMicros()),
   });
 
   return {
@@ -133,7 +136,7 @@ export function createApp(deps: ApiDeps): ApiServer {
       return { host, port: addressOf(app).port };
     },
     stop: async (budgetMs) => {
-      stopping = true;
+      stopping.abort();
       const inTime = await connections.end(budgetMs);
       await app.close();
       return inTime;

@@ -27,7 +27,8 @@ export interface IngestDeps {
   readonly runner: RunnerThread;
   readonly bodyBytesMax: number;
   readonly uploadsMax: number;
-  readonly isStopping: () => boolean;
+  /** Aborted when the service stops: nothing new is taken in, and nobody waits for a fold any more. */
+  readonly stopping: AbortSignal;
 }
 
 /** The header as it came, before it was taken out of the framework's way. */
@@ -49,9 +50,9 @@ export class Ingest {
   }
 
   async handle(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const { tokens, uploadsMax, isStopping } = this.#deps;
+    const { tokens, runner, uploadsMax, stopping } = this.#deps;
     const { profile } = authorize(request.headers, tokens, 'ingest');
-    if (isStopping()) throw new HealthlogError('stopping');
+    if (stopping.aborted) throw new HealthlogError('stopping');
     const { wait: waitS } = parseQuery(ingestQuery, request.query);
     const contentType = contentTypes.get(request) ?? null;
     const kind = this.#judge(request, contentType);
@@ -68,7 +69,8 @@ export class Ingest {
       request.raw.socket.destroy();
       return reply;
     }
-    const notice = waitS === 0 ? null : await this.#deps.runner.waitFolded(row.id, waitS * 1000);
+    // The delivery is safe; a stop does not wait for its fold.
+    const notice = waitS === 0 ? null : await runner.waitFolded(row.id, waitS * 1000, stopping);
     return answerOf(row, notice);
   }
 

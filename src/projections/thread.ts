@@ -52,8 +52,8 @@ export interface RunnerStatus {
 export interface RunnerThread {
   /** Something may be pending. Never blocks. */
   wake(): void;
-  /** The outcome of a delivery, or null when it did not come within `ms` milliseconds. */
-  waitFolded(id: DeliveryId, ms: number): Promise<FoldedNotice | null>;
+  /** The outcome of a delivery, or null when it did not come within `ms` milliseconds or before `givenUp` was aborted. */
+  waitFolded(id: DeliveryId, ms: number, givenUp?: AbortSignal): Promise<FoldedNotice | null>;
   state(): RunnerStatus;
   /** Slot 0 rises whenever the live generation is switched; readers open it anew then. */
   readonly generationCounter: Int32Array;
@@ -112,19 +112,23 @@ class RunnerHandle implements RunnerThread {
     return this.#status;
   }
 
-  waitFolded(id: DeliveryId, ms: number): Promise<FoldedNotice | null> {
+  waitFolded(id: DeliveryId, ms: number, givenUp?: AbortSignal): Promise<FoldedNotice | null> {
     const known = this.#notices.get(id);
     if (known !== undefined) return Promise.resolve(known);
+    if (givenUp?.aborted === true) return Promise.resolve(null);
     return new Promise((resolve) => {
       const waiters = this.#waiters.get(id) ?? new Set();
       this.#waiters.set(id, waiters);
       const done = (notice: FoldedNotice | null): void => {
         clearTimeout(timer);
+        givenUp?.removeEventListener('abort', giveUp);
         waiters.delete(done);
         if (waiters.size === 0) this.#waiters.delete(id);
         resolve(notice);
       };
-      const timer = setTimeout(() => done(null), ms);
+      const giveUp = (): void => done(null);
+      const timer = setTimeout(giveUp, ms);
+      givenUp?.addEventListener('abort', giveUp);
       waiters.add(done);
     });
   }
