@@ -2,7 +2,11 @@
  * Command line. Exit codes: 0 done · 1 failed · 2 usage · 3 rows differ · 4 cancelled or put off · 5 locked
  * (docs/operations.md).
  */
-import { Command, CommanderError } from 'commander';
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError, Option } from 'commander';
+import { z } from 'zod';
+import { HealthlogError } from '../journal/errors.js';
+import { CLASSES, PARSE_STATUSES } from '../projections/outcome.js';
 import { journalCat, journalList, journalShow, type ListFlags } from './commands/journal.js';
 import { runRebuild } from './commands/rebuild.js';
 import { serve } from './commands/serve.js';
@@ -11,8 +15,6 @@ import { tokenAdd, tokenList, tokenRevoke } from './commands/token.js';
 import { type CommonFlags, type Context, contextOf } from './context.js';
 import { quietPipe, tellError } from './output.js';
 import { DATA, resolveSetting, SERVE, type ServeSettings } from './settings.js';
-
-const USAGE = 2;
 
 type Run = (
   context: Context,
@@ -63,6 +65,9 @@ function serveSettings(flags: Record<string, unknown>, env: NodeJS.ProcessEnv): 
 function program(): Command {
   const root = new Command('healthlog')
     .description('A home for the data of the iPhone app Health Auto Export.')
+    .version(version())
+    .allowExcessArguments(false)
+    .configureOutput({ outputError: () => undefined })
     .exitOverride();
 
   const serving = command(root, 'serve', 'run the service', (context, _args, flags) =>
@@ -81,8 +86,12 @@ function program(): Command {
   command(journal, 'ls', 'list deliveries, newest first', (context, _args, flags) =>
     journalList(context, listFlags(flags)),
   )
-    .option('--status <status>', 'pending, parsed, partial, failed or excluded')
-    .option('--class <class>', 'class of the outcome')
+    .addOption(new Option('--status <status>', 'what became of it').choices(PARSE_STATUSES))
+    .addOption(
+      new Option('--class <class>', 'class of the outcome').choices(
+        Object.keys(CLASSES).filter((name) => name !== 'deferred'),
+      ),
+    )
     .option('--automation <id>', 'automation id')
     .option('--profile <name>', 'profile')
     .option('--section <name>', 'deliveries that hold this section')
@@ -146,11 +155,25 @@ function listFlags(flags: Record<string, unknown>): ListFlags {
   return { ...Object.fromEntries(given), all: flags.all === true };
 }
 
+function version(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return z.object({ version: z.string() }).parse(JSON.parse(text)).version;
+}
+
+const USAGE = 2;
+
+/** What was typed is no command: told like every other error. Help and version come this way too. */
+function usageError({ code, exitCode: given, message }: CommanderError): number {
+  if (code.startsWith('commander.help') || code === 'commander.version') return given === 0 ? 0 : USAGE;
+  const reason = message.replace(/^error: /, '');
+  return tellError(new HealthlogError('usage', { reason }), process.argv.includes('--json'));
+}
+
 quietPipe(process.stdout);
 try {
   await program().parseAsync(process.argv);
 } catch (error) {
   if (!(error instanceof CommanderError)) throw error;
-  exitCode = error.exitCode === 0 ? 0 : USAGE;
+  exitCode = usageError(error);
 }
 process.exitCode = exitCode;

@@ -19,7 +19,13 @@ function setting<T>(flag: string, value: z.ZodType<T>, fallback: T, help: string
   return { flag, env: `HEALTHLOG_${flag.toUpperCase().replaceAll('-', '_')}`, value, fallback, help };
 }
 
-const count = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+/** Digits only: `Number` would take an empty text for 0. */
+const count = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, 'it is not a whole number')
+    .transform(Number)
+    .pipe(z.number().min(min, `the least is ${min}`).max(max, `the most is ${max}`));
 
 /** Where the data lies: every command takes it. */
 export const DATA = setting('data', z.string().min(1), './data', 'the data folder');

@@ -134,6 +134,12 @@ export const ERRORS = {
     message: 'The delivery could not be written to disk ({reason}). Nothing was confirmed.',
     hint: 'Look at the log and the disk of the machine where healthlog runs. The phone sends the data again on its next run.',
   },
+  files_unusable: {
+    status: 503,
+    exitCode: 1,
+    message: 'The data folder cannot be used: {reason}.',
+    hint: 'Check --data, that the folder belongs to the user who runs this, and that its disk has room. "healthlog verify" tells whether anything is damaged.',
+  },
   internal: {
     status: 500,
     exitCode: 1,

@@ -1,5 +1,5 @@
 /** The commands as people run them: what they print, what they exit with, beside a service and without one. */
-import { readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { archivePaths } from '../../src/journal/archive-walk.js';
@@ -99,6 +99,41 @@ describe('serve', () => {
   });
 });
 
+describe('what was typed', () => {
+  it.each([
+    [['dance'], "unknown command 'dance'"],
+    [['status', 'extra'], 'too many arguments'],
+    [['token', 'add'], "missing required argument 'name'"],
+    [['verify', '--accept-loss'], "unknown option '--accept-loss'"],
+  ])('is refused when it is %j, with a next step, as text and as JSON', (args, text) => {
+    const plain = healthlog(args);
+    expect([plain.code, plain.stdout]).toEqual([2, '']);
+    expect(plain.stderr).toContain(`healthlog: ${text}`);
+    expect(plain.stderr).toContain('what to do: ');
+    const asJson = healthlog([...args, '--json']);
+    expect([asJson.code, JSON.parse(asJson.stderr)]).toMatchObject([2, { error: { code: 'usage' } }]);
+  });
+
+  it('can be a question for the version or for help', () => {
+    expect(healthlog(['--version'])).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
+    for (const args of [['--help'], ['serve', '--help'], ['journal', 'ls', '--help']])
+      expect(healthlog(args)).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining('Usage:'),
+        stderr: '',
+      });
+  });
+
+  it('names what is wrong with a data folder that cannot be one, without a stack', () => {
+    const file = join(tmpDir(), 'file');
+    writeFileSync(file, '');
+    const { code, stderr } = healthlog(['serve', '--port', '0', '--data', join(file, 'data')]);
+    expect(code).toBe(1);
+    expect(stderr).toContain('The data folder cannot be used: ENOTDIR');
+    expect(stderr).not.toContain('    at ');
+  });
+});
+
 describe('status', () => {
   it('tells beside a running service, and without one', async () => {
     const service = await started();
@@ -164,6 +199,11 @@ describe('journal', () => {
       ).toHaveLength(1);
       const shown = healthlog(['journal', 'show', parsed?.slice(0, 8) ?? '', '--data', service.data]).stdout;
       expect(shown).toContain('day, as its header says');
+      expect(shown).toMatch(/^ {2}automation-aggregation +Days$/m);
+      expect(shown).toMatch(/^ {2}content-type +application\/json$/m);
+      expect(shown).toMatch(/^points +1 read, 0 unreadable/m);
+      expect(shown).toMatch(/^folded +\S+Z, in [\d.]+ ms, \d+ \S+ after it arrived$/m);
+      expect(shown.toLowerCase()).not.toMatch(/authorization|hl_/);
       expect(healthlog(['journal', 'show', failed ?? '', '--data', service.data]).stdout).toContain(
         'the body is not JSON',
       );
@@ -184,6 +224,15 @@ describe('journal', () => {
     expect(healthlog(['journal', 'ls', '--limit', 'x', '--data', service.data]).code).toBe(2);
     expect(healthlog(['journal', 'show', '--data', service.data]).code).toBe(2);
     expect(healthlog(['journal', 'dance']).code).toBe(2);
+    expect(healthlog(['journal', 'show', 'ffffffff', 'eeeeeeee', '--data', service.data]).code).toBe(2);
+    for (const filter of [
+      ['--status', 'odd'],
+      ['--class', 'odd'],
+      ['--since', 'soon'],
+    ]) {
+      const { code, stderr } = healthlog(['journal', 'ls', ...filter, '--data', service.data]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('what to do: Run the command with --help')]);
+    }
     const asJson = healthlog(['journal', 'show', 'ffffffff', '--json', '--data', service.data]);
     expect(JSON.parse(asJson.stderr)).toMatchObject({ error: { code: 'not_found' } });
   });
@@ -199,6 +248,32 @@ describe('journal', () => {
     expect(code).toBe(1);
     expect(stderr).toContain('cannot be given back');
     expect(stderr).not.toContain('    at ');
+    const shown = healthlog(['journal', 'show', String(item?.id), '--data', service.data]);
+    expect([shown.code, shown.stdout]).toEqual([0, expect.stringContaining('damaged, it is missing')]);
+  });
+
+  it('finds deliveries by class, automation, profile, section and time', async () => {
+    const service = await started();
+    await service.post('{nonsense}', { 'automation-id': 'B' }, '?wait=30');
+    await service.stop();
+    const found = (...filter: string[]) =>
+      json(healthlog(['journal', 'ls', '--json', ...filter, '--data', service.data]).stdout);
+    const [bad, good] = found();
+    expect(found('--class', 'malformed')).toEqual([bad]);
+    expect(found('--automation', 'A')).toEqual([good]);
+    expect(found('--section', 'metrics')).toEqual([good]);
+    expect(found('--profile', 'anna')).toEqual([]);
+    expect(found('--since', String(bad?.received_at))).toEqual([bad]);
+    expect(found('--until', String(bad?.received_at))).toEqual([good]);
+    expect(found('--limit', '1')).toEqual([bad]);
+    expect(found('--limit', '1', '--all')).toEqual([bad, good]);
+    const listed = healthlog(['journal', 'ls', '--limit', '1', '--data', service.data]);
+    expect(listed.stderr).toContain('There are more');
+    expect(healthlog(['journal', 'ls', '--profile', 'anna', '--data', service.data])).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringContaining('No delivery matches'),
+    });
   });
 });
 
@@ -241,6 +316,18 @@ describe('rebuild and verify', () => {
 });
 
 describe('token', () => {
+  it('makes no journal by only looking', () => {
+    const data = join(tmpDir(), 'data');
+    for (const args of [
+      ['token', 'ls'],
+      ['token', 'revoke', 'x'],
+    ]) {
+      const { code, stderr } = healthlog([...args, '--data', data]);
+      expect([code, stderr]).toEqual([1, expect.stringContaining('There is no journal in')]);
+    }
+    expect(existsSync(data)).toBe(false);
+  });
+
   it('prints the token alone, so that it can be taken into a variable', () => {
     const data = join(tmpDir(), 'data');
     const made = healthlog([

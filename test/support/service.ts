@@ -107,11 +107,14 @@ export class Service {
   async stop(
     signal: NodeJS.Signals = 'SIGTERM',
   ): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) this.#child.kill(signal);
+    return this.ended();
+  }
+
+  /** Waits for the end without asking for it. */
+  async ended(): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
     running.delete(this);
-    if (this.#child.exitCode === null && this.#child.signalCode === null) {
-      this.#child.kill(signal);
-      await once(this.#child, 'close');
-    }
+    if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, 'close');
     return { code: this.#child.exitCode, signal: this.#child.signalCode };
   }
 

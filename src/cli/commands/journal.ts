@@ -9,7 +9,8 @@ import {
   listDeliveries,
 } from '../../projections/answers/deliveries.js';
 import type { Context } from '../context.js';
-import { bytes, facts, print, printJson, say, table } from '../output.js';
+import { type Archived, deliveryText } from '../delivery-text.js';
+import { bytes, print, printJson, say, table } from '../output.js';
 import { withSources } from '../reading.js';
 
 export interface ListFlags {
@@ -83,71 +84,24 @@ function rowOf(item: DeliveryItem): string[] {
   ];
 }
 
+/** Headers as the archive keeps them; what is wrong with the file when it cannot be read. */
+function archived({ folder }: Context, { archive_path, body_bytes }: DeliveryItem): Archived {
+  try {
+    const { header } = readArchive(folder.archive, archive_path, { bodyBytesHint: body_bytes });
+    return { headers: header.headers, damage: null };
+  } catch (error) {
+    if (!(error instanceof ArchiveDamaged)) throw error;
+    return { headers: {}, damage: error.reason };
+  }
+}
+
 export function journalShow(context: Context, id: string): number {
   withSources(context, ({ journal, generation }) => {
     const item = getDelivery(journal, generation, id, null);
     if (context.json) printJson(item);
-    else print(description(item));
+    else print(deliveryText(item, archived(context, item), context.clock.now()));
   });
   return 0;
-}
-
-function description(item: DeliveryItem): string {
-  const { automation, counters } = item;
-  const lines: [string, string][] = [
-    ['delivery', item.id],
-    ['received', `${item.received_at} (clock ${item.clock_at})`],
-    ['profile', item.profile],
-    ['source', `${item.source}${item.adopted ? ', adopted from the archive' : ''}`],
-    [
-      'automation',
-      [automation.name, automation.id].filter((text) => text !== null).join(' · ') || 'not named',
-    ],
-    ['grouping', automation.aggregation ?? 'no header'],
-    ['period', automation.period ?? 'no header'],
-    ['session', item.session_id ?? 'no header'],
-    [
-      'body',
-      `${item.body_bytes} bytes, ${item.content_type ?? 'no content type'}, sha256 ${item.body_sha256}`,
-    ],
-    ['archive', item.archive_path],
-    ['status', item.class === null ? item.parse_status : `${item.parse_status} (${item.class})`],
-  ];
-  if (item.layer_origin !== null) lines.push(['layer', layerText(item)]);
-  if (counters !== null) {
-    lines.push([
-      'points',
-      `${counters.points} read, ${counters.skipped} unreadable, ${counters.partial} left out`,
-    ]);
-    lines.push([
-      'changed',
-      `${counters.changed} values; ${counters.incomparable} on which exports disagree about devices`,
-    ]);
-    for (const [name, section] of Object.entries(counters.sections)) {
-      lines.push([`  ${name}`, `${section.points} read, ${section.skipped} unreadable`]);
-    }
-  }
-  if (item.folded_at !== null && item.fold_ms !== null) {
-    lines.push(['folded', `${item.folded_at}, in ${item.fold_ms.toFixed(1)} ms`]);
-  }
-  return [facts(lines), ...item.reasons.map((reason) => `  - ${reason}`)].join('\n');
-}
-
-function layerText({ layer, layer_origin, layer_from }: DeliveryItem): string {
-  switch (layer_origin) {
-    case 'declared':
-      return `${layer}, as its header says`;
-    case 'bound':
-      return `${layer}, because its stamps are finer than its header says`;
-    case 'content':
-      return `${layer}, by its stamps`;
-    case 'inherited':
-      return `${layer}, inherited from ${layer_from}`;
-    case 'midnight':
-      return `${layer}, because its dense metrics all have one and the same midnight`;
-    default:
-      return 'unknown';
-  }
 }
 
 /** The body, byte for byte as the phone sent it. */

@@ -1,8 +1,6 @@
 /** `healthlog status`: how things stand, in plain words. It reads the files, so it works with the service up or down. */
-
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { type ServiceView, statusBody } from '../../api/status.js';
+import { platformCode } from '../../journal/errors.js';
 import { lockHolder } from '../../journal/lock.js';
 import { journalStatus } from '../../projections/answers/status.js';
 import { builderPid } from '../../projections/build-lock.js';
@@ -72,7 +70,17 @@ function stateOf({ folder }: Context, pending: number, paused: boolean): FileVie
   if (holder === null) return { ...rest, state: 'stopped', reason: 'no service runs on this data folder' };
   const reason = `process ${holder.pid}, since ${holder.startedAt}`;
   if (paused) return { ...rest, state: 'paused', reason };
-  const building = existsSync(join(folder.readmodel, 'build.json')) ? builderPid(folder) : null;
-  if (building !== null) return { ...rest, state: 'rebuilding', reason };
+  const builder = builderPid(folder);
+  if (builder !== null && isAlive(builder)) return { ...rest, state: 'rebuilding', reason };
   return { ...rest, state: pending > 0 ? 'folding' : 'idle', reason };
+}
+
+/** A builder that was killed leaves its note behind. The lock itself cannot be tried without getting in the way. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return platformCode(error) === 'EPERM';
+  }
 }

@@ -8,8 +8,9 @@ import { SCOPES, type TokenInfo, TokenStore } from '../../journal/tokens.js';
 import type { Context } from '../context.js';
 import { print, printJson, say, table } from '../output.js';
 
-function withStore<T>({ folder, clock }: Context, work: (store: TokenStore) => T): T {
-  const journal = Journal.open(folder, 'write');
+/** @throws HealthlogError not_found when a journal that is only read does not exist */
+function withStore<T>({ folder, clock }: Context, mode: 'read' | 'write', work: (store: TokenStore) => T): T {
+  const journal = Journal.open(folder, mode);
   try {
     return work(new TokenStore(journal, folder, nodeFiles, clock));
   } finally {
@@ -26,7 +27,7 @@ export function tokenAdd(context: Context, label: string, flags: { scope: string
       reason: `--scope cannot be "${flags.scope}": it is one of ${SCOPES.join(', ')}.`,
     });
   }
-  const token = withStore(context, (store) =>
+  const token = withStore(context, 'write', (store) =>
     store.add({ label, scope: scope.data, profile: flags.profile }),
   );
   if (context.json) printJson({ token });
@@ -38,7 +39,7 @@ export function tokenAdd(context: Context, label: string, flags: { scope: string
 }
 
 export function tokenList(context: Context): number {
-  const list = withStore(context, (store) => store.list());
+  const list = withStore(context, 'read', (store) => store.list());
   if (context.json) for (const token of list) printJson(toJson(token));
   else if (list.length === 0) say('There are no tokens. "healthlog token add NAME" makes one.');
   else {
@@ -62,7 +63,9 @@ export function tokenList(context: Context): number {
 }
 
 export function tokenRevoke(context: Context, which: string): number {
-  const revoked = withStore(context, (store) => store.revoke(which));
+  // Looked at first, so that a misspelt --data makes no new journal.
+  withStore(context, 'read', () => undefined);
+  const revoked = withStore(context, 'write', (store) => store.revoke(which));
   if (context.json) printJson(toJson(revoked));
   else print(`The token "${revoked.label}" is revoked. What it sent stays.`);
   return 0;
