@@ -81,7 +81,7 @@ function failureOf(error: unknown): HealthlogError {
   live = null;
   return new HealthlogError(
     'reading_unavailable',
-    { reason: `the read model cannot be read (${code})` },
+    { reason: `a database file cannot be read (${code})` },
     { cause: error },
   );
 }
