@@ -95,7 +95,7 @@ export interface MetricStamps {
 
 /** What the stamps of a delivery show, sleep left out. */
 export interface StampFacts {
-  readonly any: boolean;
+  readonly anyPoints: boolean;
   readonly bound: Layer | null;
   /** Distinct stamps of dense metrics on a full hour that is not midnight. */
   readonly denseHours: number;
@@ -108,7 +108,7 @@ export interface StampFacts {
 }
 
 export function readStamps(metrics: readonly MetricStamps[], declared: Layer | null): StampFacts {
-  let any = false;
+  let anyPoints = false;
   let secondsInHeartRate = false;
   let secondsElsewhere = false;
   let offHour = false;
@@ -119,7 +119,7 @@ export function readStamps(metrics: readonly MetricStamps[], declared: Layer | n
   let singleStamped = 0;
   for (const { metric, dense, points } of metrics) {
     if (points.length === 0) continue;
-    any = true;
+    anyPoints = true;
     const stamps = new Set<number>();
     const lateMidnights = findLateMidnights(points);
     for (const point of points) {
@@ -141,11 +141,11 @@ export function readStamps(metrics: readonly MetricStamps[], declared: Layer | n
     if (stamps.size === 1) singleStamped += 1;
   }
   return {
-    any,
+    anyPoints,
     bound: boundOf({ secondsInHeartRate, secondsElsewhere, offHour, offMidnight }, declared),
     denseHours: denseHours.size,
     denseMidnights: [...denseMidnights].sort((a, b) => a - b),
-    midnightsOnly: any && !offMidnight,
+    midnightsOnly: anyPoints && !offMidnight,
     oneMidnight:
       !offMidnight && denseMetrics >= 3 && singleStamped === denseMetrics && denseMidnights.size === 1,
   };
@@ -196,7 +196,7 @@ export type LayerReading =
 
 /** Rules 1 to 3 of design §5.2. */
 export function readLayer(facts: StampFacts, declared: Layer | null): LayerReading {
-  if (!facts.any) return { kind: 'not_needed' };
+  if (!facts.anyPoints) return { kind: 'not_needed' };
   const { bound } = facts;
   if (declared !== null) {
     if (bound !== null && coarserThan(declared, bound))

@@ -14,6 +14,7 @@ import type { DataFolder } from '../journal/folder.js';
 import type { DeliveryId } from '../journal/position.js';
 import { Journal } from '../journal/store.js';
 import { type BuildLock, tryBuildLock } from './build-lock.js';
+import { isCircumstance } from './failure.js';
 import {
   announceReady,
   currentGeneration,
@@ -142,20 +143,27 @@ export class Live {
     if (this.#live === null) {
       const file = currentGeneration(folder);
       if (file === null) return 'there is no read model yet';
-      try {
-        const db = openGeneration(file.path, 'write');
-        if (readMeta(db).foldVersion !== FOLD_VERSION) {
-          db.close();
-          return 'it was built by another version of the fold';
-        }
-        this.#live = this.#open(file, db, null);
-      } catch (error) {
-        return `it cannot be opened: ${error instanceof Error ? error.message : String(error)}`;
-      }
+      const opened = this.#openLive(file);
+      if (typeof opened === 'string') return opened;
+      this.#live = opened;
       this.#link(file);
     }
-    const { stale } = readMeta(this.#live.db);
-    return stale;
+    return readMeta(this.#live.db).stale;
+  }
+
+  /** Says why the file is of no use. Throws circumstances: a lack of handles is no reason to build anew. */
+  #openLive(file: GenerationFile): Open | string {
+    let db: Database.Database | null = null;
+    try {
+      db = openGeneration(file.path, 'write');
+      if (readMeta(db).foldVersion === FOLD_VERSION) return this.#open(file, db, null);
+      db.close();
+      return 'it was built by another version of the fold';
+    } catch (error) {
+      db?.close();
+      if (isCircumstance(error)) throw error;
+      return `it cannot be opened: ${error instanceof Error ? error.message : String(error)}`;
+    }
   }
 
   #open(file: GenerationFile, db: Database.Database, total: (() => Progress | null) | null): Open {
