@@ -13,27 +13,14 @@ import { existsSync, mkdirSync } from 'node:fs';
 import BetterSqlite3, { type Database, type Statement } from 'better-sqlite3';
 import { systemClock } from './clock.js';
 import { HealthlogError, platformCode } from './errors.js';
-import type { Automation, DeliverySource, RecordedDelivery } from './event.js';
+import type { DeliveryAccepted, DeliverySource, RecordedDelivery } from './event.js';
 import { nodeFiles } from './files.js';
 import type { DataFolder } from './folder.js';
 import { MigrationError, migrate, migrationsDir } from './migrate.js';
-import { type DeliveryId, deliveryId, type Micros, micros, type Position } from './position.js';
+import { deliveryId, type Micros, micros, type Position } from './position.js';
 
-export interface JournalRow {
-  readonly seq: number;
-  readonly id: DeliveryId;
-  readonly receivedAt: Micros;
-  readonly clockAt: Micros;
-  readonly profile: string;
-  readonly automation: Automation;
-  readonly sessionId: string | null;
-  readonly contentType: string | null;
-  readonly source: DeliverySource;
-  readonly adopted: boolean;
-  readonly bodyBytes: number;
-  readonly bodySha256: string;
-  readonly archivePath: string;
-}
+/** One row: the event and where discovery finds it. */
+export type JournalRow = DeliveryAccepted['data'] & { readonly seq: number };
 
 export interface JournalPage {
   /** Only positions before this one, newest first. */

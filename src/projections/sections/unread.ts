@@ -4,18 +4,12 @@
  */
 import type { Sections } from '../envelope.js';
 import { type Report, shownName } from '../report.js';
-import { isKnownSection } from './names.js';
+import { isKnownSection, SECTION_NAMES } from './names.js';
 
 /** Sections whose entries count as objects rather than points. */
 export const OBJECT_SECTIONS: ReadonlySet<string> = new Set([
   'sleep',
-  'workouts',
-  'symptoms',
-  'stateOfMind',
-  'medications',
-  'cycleTracking',
-  'ecg',
-  'heartRateNotifications',
+  ...SECTION_NAMES.filter((name) => name !== 'metrics'),
 ]);
 
 /** @param sleep the sleep objects that came inside `metrics` */
