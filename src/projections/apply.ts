@@ -50,6 +50,8 @@ export interface FoldContext {
   readonly deadlineMs: number;
   /** Bodies longer than this are not folded, bytes. */
   readonly bodyBytesMax: number;
+  /** Bodies with more values than this are not parsed (body.ts). */
+  readonly structureMax: number;
   /** An attempt that stands without folding: set aside by a person, or it killed its worker. Null: fold it. */
   readonly verdict: (id: DeliveryId) => Attempt | null;
   /** Told of faults of our own, with the stack. */
@@ -95,7 +97,7 @@ function applyDelivery(delivery: RecordedDelivery, context: FoldContext): Outcom
     });
     identity = identityOf(archived);
     marks = { declared: declaredLayer(archived.automation.aggregation), bound: null };
-    const reading = readDelivery(archived, identity, checkDeadline);
+    const reading = readDelivery(archived, identity, context.structureMax, checkDeadline);
     return context.store.transaction(() => {
       const outcome = foldReading(reading, seq, context, checkDeadline, (settled) => {
         marks = settled;
@@ -146,10 +148,15 @@ function identityOf({ header, position, automation, sessionId }: ArchivedDeliver
   };
 }
 
-function readDelivery(archived: ArchivedDelivery, identity: Identity, checkDeadline: () => void): Reading {
+function readDelivery(
+  archived: ArchivedDelivery,
+  identity: Identity,
+  structureMax: number,
+  checkDeadline: () => void,
+): Reading {
   const { header, position, automation, body } = archived;
   const report = new Report();
-  const sections = openEnvelope(parsed(body, header.contentType), report);
+  const sections = openEnvelope(parsed(body, header.contentType, structureMax), report);
   checkDeadline();
   const { metrics, sleep } = readMetrics(sections.get('metrics') ?? [], report, checkDeadline);
   leaveOutSections(sections, sleep, report);
@@ -165,9 +172,9 @@ function readDelivery(archived: ArchivedDelivery, identity: Identity, checkDeadl
 }
 
 /** Whatever the content type says, JSON is read; only what is not JSON may be what it is called. */
-function parsed(body: Buffer, contentType: string | null): unknown {
+function parsed(body: Buffer, contentType: string | null, structureMax: number): unknown {
   try {
-    return parseBody(body);
+    return parseBody(body, structureMax);
   } catch (error) {
     const isCsv = judgeContentType(contentType ?? undefined) === 'csv';
     throw isCsv && error instanceof MalformedBody ? new MalformedBody(NOT_JSON_BUT_CSV) : error;

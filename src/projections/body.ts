@@ -11,6 +11,17 @@ import { BodyTooLarge, MalformedBody } from './failure.js';
 
 /** A real body of 200 MiB holds 5.6 million of these characters. */
 export const STRUCTURE_MAX = 20_000_000;
+/**
+ * An empty object costs its own bytes, a slot in the list around it, and that list once more while it grows; it takes
+ * two of the counted characters. Heap bytes per counted character, with room for the rest of the fold.
+ */
+const HEAP_BYTES_PER_CHARACTER = 100;
+
+/** How many of these characters a heap of so many bytes can take: beyond that V8 ends the whole process. */
+export function structureMaxOf(heapBytes: number): number {
+  return Math.min(STRUCTURE_MAX, Math.floor(heapBytes / HEAP_BYTES_PER_CHARACTER));
+}
+
 /** The app nests 6 deep; a relay may wrap that. */
 export const DEPTH_MAX = 200;
 
@@ -47,11 +58,12 @@ export function checkStructure(bytes: Uint8Array, structureMax = STRUCTURE_MAX):
 
 /**
  * @param bytes the content-decoded body
+ * @param structureMax how many values it may hold, counted in `,`, `{` and `[`
  * @throws MalformedBody when the text is not JSON, BodyTooLarge when it is beyond the bounds
  */
-export function parseBody(bytes: Buffer): unknown {
+export function parseBody(bytes: Buffer, structureMax = STRUCTURE_MAX): unknown {
   const text = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
-  if (text.length > STRUCTURE_MAX) checkStructure(text);
+  if (text.length > structureMax) checkStructure(text, structureMax);
   const json = isAscii(text) ? text.toString('latin1') : text.toString('utf8');
   try {
     return JSON.parse(json);

@@ -14,11 +14,13 @@
  * There is no "running" status: a delivery is pending until the transaction that writes its rows also writes
  * its outcome. A crash anywhere leaves it pending, and the next pass is the whole recovery.
  */
+import { getHeapStatistics } from 'node:v8';
 import type Database from 'better-sqlite3';
 import type { Clock } from '../journal/clock.js';
 import { comparePosition, type DeliveryId, POSITION_ZERO, type Position } from '../journal/position.js';
 import { type Journal, toRecorded } from '../journal/store.js';
 import { deliveryProjection, type FoldContext } from './apply.js';
+import { structureMaxOf } from './body.js';
 import { isCircumstance, isDamage, JournalFailure } from './failure.js';
 import { FoldStore } from './fold-store.js';
 import { Inheritance, type InheritanceMismatch } from './inheritance.js';
@@ -51,6 +53,8 @@ export interface RunnerOptions {
   readonly stopped?: () => boolean;
   readonly deadlineMs?: number;
   readonly bodyBytesMax?: number;
+  /** What V8 may take in this thread; its own limit when left out. */
+  readonly heapBytes?: number;
   /** Only journal rows up to this seq are enrolled, and none of `leftOut`: the oracle folds a fixed prefix. */
   readonly enrolUpTo?: number;
   readonly leftOut?: ReadonlySet<string>;
@@ -106,6 +110,7 @@ export class Runner {
       monotonicMs: options.monotonicMs ?? (() => performance.now()),
       deadlineMs: options.deadlineMs ?? FOLD_DEADLINE_MS,
       bodyBytesMax: options.bodyBytesMax ?? FOLD_BODY_BYTES_MAX,
+      structureMax: structureMaxOf(options.heapBytes ?? getHeapStatistics().heap_size_limit),
       verdict: (id) => this.#setAside(id) ?? options.condemned?.(id) ?? null,
       onFault: options.onFault ?? (() => undefined),
     };

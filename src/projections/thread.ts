@@ -29,7 +29,7 @@ export interface RunnerLog {
   error(fields: object, text: string): void;
 }
 
-export interface RunnerOptions {
+export interface RunnerThreadOptions {
   readonly folder: DataFolder;
   readonly log: RunnerLog;
   /** How long the runner waits without being woken, ms. */
@@ -75,14 +75,14 @@ function defaultMemoryMb(): number {
   return Math.min(4096, Math.max(512, Math.floor(totalmem() / 2 ** 20 / 2)));
 }
 
-export function startRunner(options: RunnerOptions): RunnerThread {
+export function startRunner(options: RunnerThreadOptions): RunnerThread {
   return new RunnerHandle(options);
 }
 
 class RunnerHandle implements RunnerThread {
   readonly generationCounter = new Int32Array(new SharedArrayBuffer(4));
   readonly #flags = new Int32Array(new SharedArrayBuffer(SLOTS * 4));
-  readonly #options: RunnerOptions;
+  readonly #options: RunnerThreadOptions;
   readonly #foldDeadlineMs: number;
   readonly #waiters = new Map<string, Set<(notice: FoldedNotice) => void>>();
   readonly #notices = new Map<string, FoldedNotice>();
@@ -95,7 +95,7 @@ class RunnerHandle implements RunnerThread {
   #fold = { count: 0, sinceMs: 0 };
   #whenGone: (() => void) | null = null;
 
-  constructor(options: RunnerOptions) {
+  constructor(options: RunnerThreadOptions) {
     this.#options = options;
     this.#foldDeadlineMs = options.foldDeadlineMs ?? FOLD_DEADLINE_MS;
     this.#start();

@@ -281,6 +281,14 @@ describe('outcomes of deliveries that cannot be folded', () => {
     expect(resultOf(lab.folded({ bodyBytesMax: 10 }), row.id)).toMatchObject({ class: 'too_large' });
   });
 
+  it('one with more values than the heap can take is too_large before it is parsed', () => {
+    const row = lab.add({ body: `{"data":{"metrics":[${'{},'.repeat(50_000)}{}]}}` });
+    const other = lab.add({ body: hourly });
+    const generation = lab.folded({ heapBytes: 5_000_000 });
+    expect(resultOf(generation, row.id)).toMatchObject({ parse_status: 'failed', class: 'too_large' });
+    expect(resultOf(generation, other.id)).toMatchObject({ parse_status: 'parsed' });
+  });
+
   it('a fault of ours is broken, is told with its delivery, and writes no rows', () => {
     const row = lab.add({ body: hourly });
     const generation = lab.generation();
