@@ -14,22 +14,11 @@ import { archivePaths } from './archive-walk.js';
 import { HealthlogError, platformCode } from './errors.js';
 import { type FileLayer, nodeFiles } from './files.js';
 import type { DataFolder } from './folder.js';
+import { isAlive } from './process-alive.js';
 import { type Journal, type JournalRow, WRITE_TIMEOUT_MS } from './store.js';
 import { isInProgress } from './upload.js';
 
 const LEFTOVER_PATTERN = /^([1-9]\d{0,9})-[0-9a-f-]{36}\.tmp$/;
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    const code = platformCode(error);
-    if (code === 'ESRCH') return false;
-    if (code === 'EPERM') return true;
-    throw error;
-  }
-}
 
 /**
  * Removes what uploads of dead processes left in `incoming/` and gives the names. A file whose writer's number

@@ -9,7 +9,7 @@ import { wellFormed } from './json.js';
 import { type Grain, grainOf, type Layer } from './layer.js';
 import type { MetricPoints, Point } from './sections/metrics.js';
 import { sourceSetName } from './sources.js';
-import { unitFactor } from './units.js';
+import { keyConverter } from './units.js';
 import {
   bucketEnd,
   bucketStart,
@@ -19,7 +19,7 @@ import {
   hourStart,
   isComplete,
 } from './window.js';
-import { type BucketKey, compareBucketKeys } from './winner.js';
+import { type BucketKey, compareBucketKeys, partsSum } from './winner.js';
 
 export interface BucketCandidate extends BucketKey {
   /** Place on the grain's axis. */
@@ -124,13 +124,13 @@ function bucketCandidates(
   const list: BucketCandidate[] = [];
   const zeroIsMissing = info?.zeroMeansNotMeasured ?? false;
   let unit: string | null = null;
-  let conversion: { factor: number; offset: number } | null = null;
+  let convert = keyConverter('', null);
   let ascendingStarts = true;
   for (const point of points) {
     const start = bucketStart(point, grain);
     if (point.unit !== unit) {
       unit = point.unit;
-      conversion = info === null ? null : unitFactor(point.unit, info.unit);
+      convert = keyConverter(point.unit, info?.unit ?? null);
     }
     const number = keyNumber(point);
     const previous = list[list.length - 1];
@@ -140,7 +140,7 @@ function bucketCandidates(
       point,
       measured: !(zeroIsMissing && number === 0),
       complete: isComplete(window, start, bucketEnd(start, grain), point.localDay),
-      value: conversion === null ? number : number * conversion.factor + conversion.offset,
+      value: convert(number),
     });
   }
   return ascendingStarts ? list : greatestOfEach(list, cumulative);
@@ -151,7 +151,7 @@ function keyNumber(point: Point): number {
   if (point.value !== null) return point.value;
   if (point.max !== null) return point.max;
   if (point.min !== null) return point.min;
-  return Object.values(point.parts ?? {}).reduce((sum, part) => sum + part, 0);
+  return partsSum(point.parts);
 }
 
 function greatestOfEach(list: readonly BucketCandidate[], cumulative: boolean): BucketCandidate[] {

@@ -12,8 +12,8 @@ import { type Grain, isDateGrain } from './layer.js';
 import { Ledger } from './ledger.js';
 import { FLAG_COMPLETE, FLAG_MEASURED } from './readmodel.js';
 import { incomparable as incomparableSets, sourceSet } from './sources.js';
-import { unitFactor } from './units.js';
-import { type BucketKey, compareBucketKeys, compareEvidence } from './winner.js';
+import { keyConverter } from './units.js';
+import { type BucketKey, compareBucketKeys, compareEvidence, partsSum } from './winner.js';
 
 /** One range read of existing buckets spans at most this: two days of seconds, or three years of dates. */
 const RANGE_SECONDS_MAX = 172_800;
@@ -33,6 +33,8 @@ type StoredBucket = [
 ];
 type StoredSample = [instant: number, sourceSet: number, delivery: number];
 type StoredCoverage = [start: number, delivery: number];
+
+const NOTHING_COMPARED = { seq: -1, storedSeq: -1, later: false };
 
 export interface Written {
   readonly changed: number;
@@ -58,7 +60,7 @@ export class FoldStore {
   readonly #coverage: Database.Statement<[number, string, number, number, number], StoredCoverage>;
   readonly #putCoverage: Database.Statement<[number, string, number, number, number]>;
 
-  #lastCompared = { seq: -1, storedSeq: -1, later: false };
+  #lastCompared = NOTHING_COMPARED;
 
   constructor(db: Database.Database) {
     this.db = db;
@@ -108,7 +110,7 @@ export class FoldStore {
     try {
       return this.db.transaction(work).immediate();
     } catch (error) {
-      this.#lastCompared = { seq: -1, storedSeq: -1, later: false };
+      this.#lastCompared = NOTHING_COMPARED;
       this.#labels.forget();
       this.ledger.forget();
       throw error;
@@ -231,17 +233,16 @@ export class FoldStore {
   #keyReader(metric: string): (stored: StoredBucket) => BucketKey {
     const canonical = lookupMetric(metric)?.unit ?? null;
     let lastLabel = -1;
-    let conversion: { factor: number; offset: number } | null = null;
-    return ([, number, label, , flags, parts]) => {
+    let convert = keyConverter('', null);
+    return ([, number, label, , flags, extra]) => {
       if (label !== lastLabel) {
         lastLabel = label;
-        conversion = canonical === null ? null : unitFactor(this.#labels.byId(label).unit, canonical);
+        convert = keyConverter(this.#labels.byId(label).unit, canonical);
       }
-      const value = number ?? partsSum(parts);
       return {
         measured: (flags & FLAG_MEASURED) !== 0,
         complete: (flags & FLAG_COMPLETE) !== 0,
-        value: conversion === null ? value : value * conversion.factor + conversion.offset,
+        value: convert(number ?? partsSum(partsOf(extra))),
       };
     };
   }
@@ -311,10 +312,9 @@ function flagsOf({ measured, complete }: BucketKey): number {
   return (measured ? FLAG_MEASURED : 0) | (complete ? FLAG_COMPLETE : 0);
 }
 
-function partsSum(extra: string | null): number {
-  if (extra === null) return 0;
-  const { parts }: { parts?: Record<string, number> } = JSON.parse(extra);
-  return Object.values(parts ?? {}).reduce((sum, part) => sum + part, 0);
+function partsOf(extra: string | null): Record<string, number> | null {
+  const { parts }: { parts?: Record<string, number> } = JSON.parse(extra ?? '{}');
+  return parts ?? null;
 }
 
 function startOf(range: readonly BucketCandidate[]): number {

@@ -12,7 +12,7 @@
  *  6. Otherwise unknown: the metrics of this delivery are not folded.
  * This file holds 1, 2, 3 and the condition of 5; it reads nothing but the delivery.
  */
-import { monthStart, yearStart } from './dates.js';
+import { monthStart, type Stamp, yearStart } from './dates.js';
 
 /** From the finest to the coarsest. */
 export const LAYERS = ['raw', 'second', 'default', 'minute', 'hour', 'day', 'week', 'month', 'year'] as const;
@@ -74,16 +74,8 @@ export function isDateGrain(grain: Grain): boolean {
   return grain === 'day' || grain === 'week' || grain === 'month' || grain === 'year';
 }
 
-export interface StampReading {
-  /** Days since 1970-01-01 of the local date as written. */
-  readonly localDay: number;
-  /** 0 … 86399 on the local clock as written. */
-  readonly secondOfDay: number;
-  /** Milliseconds since 1970; its fraction of a second counts as seconds. */
-  readonly epochMs: number;
-  /** Minutes east of UTC as written. */
-  readonly offsetMin: number | null;
-}
+/** A stamp as far as layer and window look at it. */
+export type StampReading = Omit<Stamp, 'dateOnly'>;
 
 const HOUR_S = 3600;
 

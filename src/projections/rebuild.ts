@@ -110,12 +110,9 @@ async function buildAnew(
       let finished: GenerationFile | null = null;
       try {
         const built = await build(options, journal, file, db, proof);
-        if (built === null) {
-          // What was pending in the live generation came before what had been folded: once more, in one order.
-          proof ??= NOT_COMPARED;
-          continue;
-        }
         proof = built.proof;
+        // What was pending in the live generation came before what had been folded: once more, in one order.
+        if (built.passes.some(({ end }) => end === 'stale')) continue;
         const report = reportOf(built, found, dryRun);
         if (!dryRun && mayAnnounce(report, acceptLoss)) {
           sealGeneration(file, db);
@@ -168,14 +165,14 @@ interface Built {
   readonly passes: readonly PassReport[];
 }
 
-/** @returns null when folding in two steps broke the journal order and has to be done again in one */
+/** @param known what an earlier try has compared already; null for the first */
 async function build(
   options: RebuildOptions,
   journal: Journal,
   file: GenerationFile,
   db: Database.Database,
   known: Proof | null,
-): Promise<Built | null> {
+): Promise<Built> {
   const { cancelled = () => false, onFault = () => undefined } = options;
   const meter = new Meter(journal.count(), options.onProgress);
   const fold = (limits: Pick<RunnerOptions, 'enrolUpTo' | 'leftOut'>): Promise<PassReport> =>
@@ -194,9 +191,9 @@ async function build(
         }),
     );
   const snapshot = known === null ? openSnapshot(options.folder, journal, file) : null;
-  if (snapshot === null) return finish(known ?? NOT_COMPARED, [await fold({})]);
+  if (snapshot === null) return { proof: known ?? NOT_COMPARED, passes: [await fold({})] };
   if (typeof snapshot === 'string')
-    return finish({ ...NOT_COMPARED, unreadable: snapshot }, [await fold({})]);
+    return { proof: { ...NOT_COMPARED, unreadable: snapshot }, passes: [await fold({})] };
   let proof: Proof = { ...NOT_COMPARED, mismatches: snapshot.mismatches };
   const passes: PassReport[] = [];
   try {
@@ -205,11 +202,11 @@ async function build(
   } finally {
     snapshot.close();
   }
-  if (options.dryRun || !passes.every(isWhole)) return finish(proof, passes);
+  if (options.dryRun || !passes.every(isWhole)) return { proof, passes };
   const late = [...snapshot.pending].map((id) => journal.byId(id)).filter((row) => row !== null);
   new Ledger(db).enrolLate(late);
   passes.push(await fold({}));
-  return finish(proof, passes);
+  return { proof, passes };
 }
 
 /** One pass in slices: between two of them signals are heard and progress is drawn. */
@@ -227,10 +224,6 @@ async function inSlices(
     if (part.end !== 'stopped' || cancelled()) return whole;
     await nextTurn();
   }
-}
-
-function finish(proof: Proof, passes: readonly PassReport[]): Built | null {
-  return passes.some(({ end }) => end === 'stale') ? null : { proof, passes };
 }
 
 function isWhole(pass: PassReport): boolean {

@@ -215,3 +215,21 @@ export function unitFactor(from: string, to: string): Conversion | null {
   if ('temperature' in b) return null;
   return a.size === b.size ? IDENTITY : { factor: a.size / b.size, offset: 0 };
 }
+
+/** How values in one unit become values in another; the very same number when the units are the same. */
+export type Convert = (value: number) => number;
+
+const unchanged: Convert = (value) => value;
+
+/** The step of {@link unitFactor} as a function. @returns null when nobody knows it */
+export function converter(from: string, to: string): Convert | null {
+  const found = unitFactor(from, to);
+  if (found === null) return null;
+  const { factor, offset } = found;
+  return factor === 1 && offset === 0 ? unchanged : (value) => value * factor + offset;
+}
+
+/** Into the unit in which keys compare; a number whose unit nobody knows stays as it is. */
+export function keyConverter(from: string, canonical: string | null): Convert {
+  return (canonical === null ? null : converter(from, canonical)) ?? unchanged;
+}

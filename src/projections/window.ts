@@ -11,18 +11,11 @@
  * named by a local date.
  */
 import { nextMonthStart, nextYearStart } from './dates.js';
-import { type Grain, isDateGrain } from './layer.js';
+import { type Grain, isDateGrain, type StampReading } from './layer.js';
 import type { AlignedPeriod } from './period.js';
 
 const DAY_MS = 86_400_000;
 const HOUR_S = 3600;
-
-export interface WindowPoint {
-  readonly epochMs: number;
-  readonly offsetMin: number | null;
-  readonly localDay: number;
-  readonly secondOfDay: number;
-}
 
 /** Where one dense metric begins and ends in this delivery. */
 interface Span {
@@ -51,12 +44,12 @@ export interface DeliveryWindow {
 }
 
 /** Start of the local hour a point lies in, seconds since 1970. */
-export function hourStart(point: WindowPoint): number {
+export function hourStart(point: StampReading): number {
   return Math.floor(point.epochMs / 1000) - (point.secondOfDay % HOUR_S);
 }
 
 /** Place of a bucket on its axis. */
-export function bucketStart(point: WindowPoint, grain: Grain): number {
+export function bucketStart(point: StampReading, grain: Grain): number {
   return isDateGrain(grain) ? point.localDay : Math.floor(point.epochMs / 1000);
 }
 
@@ -81,7 +74,7 @@ export function bucketEnd(start: number, grain: Grain): number {
   }
 }
 
-function spanOf(points: readonly WindowPoint[], dateAxis: boolean): Span | null {
+function spanOf(points: readonly StampReading[], dateAxis: boolean): Span | null {
   const first = points[0];
   if (first === undefined) return null;
   let low = first;
@@ -115,12 +108,12 @@ function second(values: readonly number[]): number {
  * @param dateAxis true when the layer's buckets are named by local dates
  */
 export function readWindow(
-  metrics: readonly { readonly dense: boolean; readonly points: readonly WindowPoint[] }[],
+  metrics: readonly { readonly dense: boolean; readonly points: readonly StampReading[] }[],
   period: AlignedPeriod | null,
   clockMs: number,
   dateAxis: boolean,
 ): DeliveryWindow | null {
-  let newest: WindowPoint | null = null;
+  let newest: StampReading | null = null;
   const spans: Span[] = [];
   for (const { dense, points } of metrics) {
     for (const point of points) if (newest === null || point.epochMs > newest.epochMs) newest = point;

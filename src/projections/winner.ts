@@ -34,6 +34,11 @@ export interface BucketKey {
   readonly value: number;
 }
 
+/** The number a metric with several (blood pressure) is compared by. */
+export function partsSum(parts: Readonly<Record<string, number>> | null): number {
+  return Object.values(parts ?? {}).reduce((sum, part) => sum + part, 0);
+}
+
 /** Total order of deliveries as evidence: positive when `a` is later. */
 export function compareEvidence(a: Evidence, b: Evidence): number {
   return a.evidence - b.evidence || comparePosition(a, b);

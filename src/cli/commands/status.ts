@@ -1,7 +1,7 @@
 /** `healthlog status`: how things stand, in plain words. It reads the files, so it works with the service up or down. */
 import { type ServiceView, statusBody } from '../../api/status.js';
-import { platformCode } from '../../journal/errors.js';
 import { lockHolder } from '../../journal/lock.js';
+import { isAlive } from '../../journal/process-alive.js';
 import { journalStatus } from '../../projections/answers/status.js';
 import { builderPid } from '../../projections/build-lock.js';
 import type { Context } from '../context.js';
@@ -70,17 +70,8 @@ function stateOf({ folder }: Context, pending: number, paused: boolean): FileVie
   if (holder === null) return { ...rest, state: 'stopped', reason: 'no service runs on this data folder' };
   const reason = `process ${holder.pid}, since ${holder.startedAt}`;
   if (paused) return { ...rest, state: 'paused', reason };
+  // A builder that was killed leaves its note; the lock itself cannot be tried without getting in the way.
   const builder = builderPid(folder);
   if (builder !== null && isAlive(builder)) return { ...rest, state: 'rebuilding', reason };
   return { ...rest, state: pending > 0 ? 'folding' : 'idle', reason };
-}
-
-/** A builder that was killed leaves its note behind. The lock itself cannot be tried without getting in the way. */
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return platformCode(error) === 'EPERM';
-  }
 }

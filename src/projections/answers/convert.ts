@@ -3,18 +3,14 @@
  * digit; a unit that cannot be converted keeps its number and is named beside it.
  */
 import { HealthlogError } from '../../journal/errors.js';
-import { unitFactor } from '../units.js';
-
-export type Conversion = (value: number) => number;
-
-const same: Conversion = (value) => value;
+import { type Convert, converter, unitFactor } from '../units.js';
 
 export class Converter {
   /** The unit of the answer. */
   readonly unit: string;
   /** The unit of the metric: what a point means that came without one (hae-format.md §4). */
   readonly #own: string;
-  readonly #known = new Map<string, Conversion | null>();
+  readonly #known = new Map<string, Convert | null>();
 
   constructor(unit: string, own: string) {
     this.unit = unit;
@@ -22,22 +18,13 @@ export class Converter {
   }
 
   /** How numbers in `unit` become numbers of the answer, null when nobody knows. */
-  from(unit: string): Conversion | null {
+  from(unit: string): Convert | null {
     let conversion = this.#known.get(unit);
     if (conversion === undefined) {
-      conversion = this.#find(unit === '' ? this.#own : unit);
+      conversion = converter(unit === '' ? this.#own : unit, this.unit);
       this.#known.set(unit, conversion);
     }
     return conversion;
-  }
-
-  #find(unit: string): Conversion | null {
-    if (unit === this.unit) return same;
-    const found = unitFactor(unit, this.unit);
-    if (found === null) return null;
-    const { factor, offset } = found;
-    if (factor === 1 && offset === 0) return same;
-    return (value) => value * factor + offset;
   }
 }
 

@@ -7,56 +7,15 @@
 import type { Grain } from '../layer.js';
 import { chooseFigure } from './choose.js';
 import { groupBy, latestCoverage, lazy, type Source } from './day.js';
-import { type Figure, localStartOf, type Point } from './point.js';
-import { inRange, secondRange, type TimeRange } from './range.js';
-import { earliest, sweep } from './sweep.js';
+import { localStartOf, type Point } from './point.js';
+import type { TimeRange } from './range.js';
+import { readSpans, type SpanFigure, samplesBySpan } from './span.js';
 
 const HOUR_S = 3600;
 /** Seconds read at a time: a week of minutes is some 10 000 buckets. */
 const STRETCH_S = 7 * 86_400;
 
 const GRAINS: readonly Grain[] = ['hour', 'minute', 'second'];
-
-/** The answer for an hour or a minute. */
-export interface SpanFigure {
-  /** Seconds since 1970. */
-  readonly start: number;
-  /** Minutes east of UTC as written by the first bucket, null when none came. */
-  readonly offsetMin: number | null;
-  readonly figure: Figure;
-}
-
-/** A place not behind the first span of `width` seconds at or after `at` of which some of these grains know. */
-export function nextSpan(
-  { rows, series }: Source,
-  grains: readonly Grain[],
-  width: number,
-  at: number,
-): number | null {
-  const places = grains.map((grain): number | null => {
-    const id = series.byGrain.get(grain);
-    if (id === undefined) return null;
-    if (grain !== 'raw') return rows.nextBucket(id, at);
-    const ms = rows.nextSample(id, at * 1000);
-    return ms === null ? null : Math.floor(ms / 1000);
-  });
-  const place = earliest(places);
-  return place === null ? null : Math.max(at, place - width + 1);
-}
-
-/** The samples of the spans with `first` ≤ start < `end`, by span. */
-export function samplesBySpan(
-  { rows, series }: Source,
-  width: number,
-  first: number,
-  end: number,
-): ReadonlyMap<number, readonly Point[]> {
-  const raw = series.byGrain.get('raw');
-  if (raw === undefined) return new Map();
-  const after = [first * 1000 - 1, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER] as const;
-  const samples = rows.samples(series, raw, after, (end + width) * 1000);
-  return groupBy(samples, (sample) => localStartOf(sample, width));
-}
 
 const NONE: readonly Point[] = [];
 
@@ -103,18 +62,11 @@ export function readHours(
   after: number | null,
   wanted: number,
 ): SpanFigure[] {
-  const { first, end } = secondRange(range);
-  return sweep(
-    {
-      from: after === null ? first : Math.max(first, after + 1),
-      end,
-      next: (at) => nextSpan(source, [...GRAINS, 'raw'], HOUR_S, at),
-      stretch: (at) => at + STRETCH_S,
-      read: (low, high) =>
-        hoursBetween(source, low, high).filter(({ start, offsetMin }) =>
-          inRange(range, start * 1000, offsetMin),
-        ),
-    },
-    wanted,
-  );
+  const reading = {
+    grains: [...GRAINS, 'raw'],
+    width: HOUR_S,
+    stretch: STRETCH_S,
+    between: hoursBetween,
+  } as const;
+  return readSpans(source, reading, range, after, wanted);
 }

@@ -8,7 +8,7 @@ import { HealthlogError } from '../../journal/errors.js';
 import { MONTHS, readSpans, WEEKS } from './calendar.js';
 import { answerUnit, Converter } from './convert.js';
 import { type DayFigure, readDays, type Source } from './day.js';
-import { readHours, type SpanFigure } from './hour.js';
+import { readHours } from './hour.js';
 import { dayName, instantName, itemOf, type MetricItem } from './item.js';
 import { readMinutes } from './minute.js';
 import { DeliveryOrder } from './order.js';
@@ -17,6 +17,7 @@ import { dayRange, parseRange, type TimeRange } from './range.js';
 import { readRaw } from './raw.js';
 import { Rows } from './rows.js';
 import { findMetric, ownUnit } from './series.js';
+import type { SpanFigure } from './span.js';
 
 export type { MetricItem } from './item.js';
 

@@ -6,15 +6,16 @@
 import type { Grain } from '../layer.js';
 import { bucketFigure, sampleFigure } from './choose.js';
 import { groupBy, type Source } from './day.js';
-import { nextSpan, type SpanFigure, samplesBySpan } from './hour.js';
 import { localStartOf, type Point } from './point.js';
-import { inRange, secondRange, type TimeRange } from './range.js';
-import { sweep } from './sweep.js';
+import type { TimeRange } from './range.js';
+import { readSpans, type SpanFigure, samplesBySpan } from './span.js';
 
 const MINUTE_S = 60;
 const HOUR_S = 3600;
 /** Seconds read at a time: a day of minutes. */
 const STRETCH_S = 86_400;
+
+const GRAINS: readonly Grain[] = ['minute', 'second', 'raw'];
 
 function minutesBetween(source: Source, first: number, end: number): SpanFigure[] {
   const { rows, series, rules } = source;
@@ -58,18 +59,6 @@ export function readMinutes(
   after: number | null,
   wanted: number,
 ): SpanFigure[] {
-  const { first, end } = secondRange(range);
-  return sweep(
-    {
-      from: after === null ? first : Math.max(first, after + 1),
-      end,
-      next: (at) => nextSpan(source, ['minute', 'second', 'raw'], MINUTE_S, at),
-      stretch: (at) => at + STRETCH_S,
-      read: (low, high) =>
-        minutesBetween(source, low, high).filter(({ start, offsetMin }) =>
-          inRange(range, start * 1000, offsetMin),
-        ),
-    },
-    wanted,
-  );
+  const reading = { grains: GRAINS, width: MINUTE_S, stretch: STRETCH_S, between: minutesBetween } as const;
+  return readSpans(source, reading, range, after, wanted);
 }

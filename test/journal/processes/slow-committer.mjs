@@ -3,7 +3,7 @@
  * Arguments: journal modules, data folder.
  */
 import { writeSync } from 'node:fs';
-import { Readable } from 'node:stream';
+import { body, incoming } from './incoming.mjs';
 
 const [, , journal, root] = process.argv;
 const { Acceptor } = await import(`${journal}accept.js`);
@@ -28,14 +28,5 @@ const acceptor = new Acceptor({
   bodyBytesMax: 1000,
   onAccepted: () => undefined,
 });
-await acceptor.accept(Readable.from([Buffer.from('{"data":{}}')]), {
-  profile: 'me',
-  source: 'http',
-  contentType: null,
-  contentCoding: null,
-  headers: {},
-  declaredBytes: null,
-  kind: 'json',
-  complete: () => true,
-});
+await acceptor.accept(body(), incoming);
 await acceptor.close();

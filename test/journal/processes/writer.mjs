@@ -1,5 +1,5 @@
 /** Accepts a number of deliveries, several at a time. Arguments: journal modules, data folder, how many. */
-import { Readable } from 'node:stream';
+import { body, incoming } from './incoming.mjs';
 
 const [, , journal, root, count] = process.argv;
 const { Acceptor } = await import(`${journal}accept.js`);
@@ -12,17 +12,7 @@ const acceptor = new Acceptor({
   bodyBytesMax: 1000,
   onAccepted: () => undefined,
 });
-const incoming = {
-  profile: 'me',
-  source: 'http',
-  contentType: null,
-  contentCoding: null,
-  headers: {},
-  declaredBytes: null,
-  kind: 'json',
-  complete: () => true,
-};
 console.log('ready');
-const one = () => acceptor.accept(Readable.from([Buffer.from('{"data":{}}')]), incoming);
+const one = () => acceptor.accept(body(), incoming);
 await Promise.all(Array.from({ length: Number(count) }, one));
 await acceptor.close();
