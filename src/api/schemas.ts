@@ -3,13 +3,11 @@ import { z } from 'zod';
 import { HealthlogError } from '../journal/errors.js';
 import { BUCKETS } from '../projections/answers/metric.js';
 import { LIMIT_MAX } from '../projections/answers/page.js';
-import { CLASSES, type OutcomeClass, PARSE_STATUSES } from '../projections/outcome.js';
+import { PARSE_STATUSES, RECORDED_CLASSES } from '../projections/outcome.js';
 
 const limit = z.coerce.number().int().min(1).max(LIMIT_MAX).optional();
 const cursor = z.string().min(1).optional();
 const profile = z.string().min(1).optional();
-
-const CLASS_NAMES = Object.keys(CLASSES) as [OutcomeClass, ...OutcomeClass[]];
 
 export const statusQuery = z.strictObject({});
 
@@ -18,7 +16,7 @@ export const deliveriesQuery = z.strictObject({
   cursor,
   profile,
   parse_status: z.enum(PARSE_STATUSES).optional(),
-  class: z.enum(CLASS_NAMES).optional(),
+  class: z.enum(RECORDED_CLASSES).optional(),
   automation: z.string().min(1).optional(),
   section: z.string().min(1).optional(),
   since: z.string().min(1).optional(),

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError, Option } from 'commander';
 import { z } from 'zod';
 import { HealthlogError } from '../journal/errors.js';
-import { CLASSES, PARSE_STATUSES } from '../projections/outcome.js';
+import { PARSE_STATUSES, RECORDED_CLASSES } from '../projections/outcome.js';
 import { journalCat, journalList, journalShow, type ListFlags } from './commands/journal.js';
 import { runRebuild } from './commands/rebuild.js';
 import { serve } from './commands/serve.js';
@@ -87,11 +87,7 @@ function program(): Command {
     journalList(context, listFlags(flags)),
   )
     .addOption(new Option('--status <status>', 'what became of it').choices(PARSE_STATUSES))
-    .addOption(
-      new Option('--class <class>', 'class of the outcome').choices(
-        Object.keys(CLASSES).filter((name) => name !== 'deferred'),
-      ),
-    )
+    .addOption(new Option('--class <class>', 'class of the outcome').choices(RECORDED_CLASSES))
     .option('--automation <id>', 'automation id')
     .option('--profile <name>', 'profile')
     .option('--section <name>', 'deliveries that hold this section')

@@ -78,6 +78,11 @@ export const CLASSES = {
 } as const satisfies Record<string, ClassEntry>;
 
 export type OutcomeClass = keyof typeof CLASSES;
+/** Classes a delivery can be recorded with; a deferred one is recorded nowhere, it is still pending. */
+export const RECORDED_CLASSES = (Object.keys(CLASSES) as OutcomeClass[]).filter(
+  (name) => name !== 'deferred',
+);
+
 export type FailureClass = 'malformed' | 'excluded' | 'unreadable' | 'too_large' | 'deadline' | 'broken';
 
 export interface SectionCounters {

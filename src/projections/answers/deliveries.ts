@@ -10,9 +10,9 @@ import { HealthlogError } from '../../journal/errors.js';
 import { type Micros, micros, parseMicros } from '../../journal/position.js';
 import type { Journal, JournalRow } from '../../journal/store.js';
 import { parseStamp } from '../dates.js';
-import { CLASSES, PARSE_STATUSES } from '../outcome.js';
+import { PARSE_STATUSES, RECORDED_CLASSES } from '../outcome.js';
 import { type DeliveryItem, deliveryItem } from './delivery-item.js';
-import { enrolledSeq, generationState, resultReader } from './ledger-view.js';
+import { enrolledSeq, resultReader } from './ledger-view.js';
 import { decodeCursor, encodeCursor, type Page, pageLimit, pageOf } from './page.js';
 
 export type { DeliveryItem } from './delivery-item.js';
@@ -61,7 +61,7 @@ function parseMoment(name: 'since' | 'until', given: string | number | undefined
 
 function refuseUnknown(q: DeliveriesQuestion): void {
   const statuses: readonly string[] = PARSE_STATUSES;
-  const classes = Object.keys(CLASSES).filter((name) => name !== 'deferred');
+  const classes: readonly string[] = RECORDED_CLASSES;
   if (q.parse_status !== undefined && !statuses.includes(q.parse_status)) {
     throw new HealthlogError('bad_request', { reason: `parse_status must be one of ${statuses.join(', ')}` });
   }
@@ -173,7 +173,7 @@ function findPlaces(
   if (q.parse_status === undefined && q.class === undefined && q.section === undefined) {
     return journalPlaces(journal, q, walk, null);
   }
-  const enrolled = enrolledSeq(generationState(generation), journal.meta().epoch);
+  const enrolled = enrolledSeq(generation, journal.meta().epoch);
   const folded = generation === null || enrolled === 0 ? [] : ledgerPlaces(generation, q, walk);
   const pendingOnly = q.parse_status === 'pending' && q.class === undefined && q.section === undefined;
   return pendingOnly ? merge(folded, journalPlaces(journal, q, walk, enrolled), walk) : folded;

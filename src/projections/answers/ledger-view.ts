@@ -3,6 +3,7 @@
  * or that stands at a seq where it took in another delivery (a restored journal), is `pending`.
  */
 import type { Database } from 'better-sqlite3';
+import { readMeta } from '../readmodel.js';
 
 export interface ResultRow {
   readonly seq: number;
@@ -21,13 +22,6 @@ export interface ResultRow {
   readonly folded_at: number | null;
 }
 
-export interface GenerationState {
-  readonly foldVersion: number;
-  readonly journalEpoch: string;
-  /** The last journal seq taken in, 0 when none. */
-  readonly enrolledSeq: number;
-}
-
 const RESULT_SQL = `SELECT seq, delivery_id, received_at, profile, parse_status, class, declared, layer, layer_origin,
     layer_from, counters, reasons, fold_ms, folded_at
   FROM delivery_result WHERE seq = ?`;
@@ -42,18 +36,9 @@ export function resultReader(generation: Database | null): (seq: number, id: str
   };
 }
 
-/** What the generation says of itself; null when there is none. */
-export function generationState(generation: Database | null): GenerationState | null {
-  const row = generation
-    ?.prepare<[], { fold_version: number; journal_epoch: string; enrolled_seq: number }>(
-      'SELECT fold_version, journal_epoch, enrolled_seq FROM generation',
-    )
-    .get();
-  if (row === undefined) return null;
-  return { foldVersion: row.fold_version, journalEpoch: row.journal_epoch, enrolledSeq: row.enrolled_seq };
-}
-
-/** The last journal seq that this generation took in of this journal; 0 when it was built from another one. */
-export function enrolledSeq(state: GenerationState | null, journalEpoch: string): number {
-  return state === null || state.journalEpoch !== journalEpoch ? 0 : state.enrolledSeq;
+/** The last journal seq that this generation took in of this journal; 0 when there is none, or of another one. */
+export function enrolledSeq(generation: Database | null, journalEpoch: string): number {
+  if (generation === null) return 0;
+  const meta = readMeta(generation);
+  return meta.journalEpoch === journalEpoch ? meta.enrolledSeq : 0;
 }

@@ -8,7 +8,8 @@ import { basename } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { formatMicros, type Micros, micros } from '../../journal/position.js';
 import type { Journal } from '../../journal/store.js';
-import { enrolledSeq, generationState, resultReader } from './ledger-view.js';
+import { readMeta } from '../readmodel.js';
+import { enrolledSeq, resultReader } from './ledger-view.js';
 
 export interface AutomationStatus {
   readonly profile: string;
@@ -171,8 +172,7 @@ export function journalStatus(
   now: Micros,
   profile: string | null = null,
 ): JournalStatus {
-  const state = generationState(generation);
-  const enrolled = enrolledSeq(state, journal.meta().epoch);
+  const enrolled = enrolledSeq(generation, journal.meta().epoch);
   // The ledger of a generation that was built from another journal says nothing about this one.
   const ledger = enrolled === 0 ? null : generation;
   const oldest = firstPending(ledger);
@@ -194,7 +194,7 @@ export function journalStatus(
     failed: ledgerCount(ledger, 'failed', profile),
     partial: ledgerCount(ledger, 'partial', profile),
     generation: generation === null ? null : basename(generation.name),
-    fold_version: state?.foldVersion ?? null,
+    fold_version: generation === null ? null : readMeta(generation).foldVersion,
     automations,
   };
 }
