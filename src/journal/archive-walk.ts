@@ -7,7 +7,7 @@ import { parseArchivePath } from './archive.js';
 import { platformCode } from './errors.js';
 import type { FileLayer } from './files.js';
 import type { DataFolder } from './folder.js';
-import type { Position } from './position.js';
+import { type Micros, micros, type Position } from './position.js';
 
 const LEVELS = [/^\d{4}$/, /^\d{2}$/, /^\d{2}$/] as const;
 
@@ -49,4 +49,21 @@ export function newestArchived(folder: DataFolder, files: FileLayer): Position |
     if (named !== null) return named.position;
   }
   return null;
+}
+
+/** The day folder with the latest date, its full path and the instant the day begins in UTC; null when there is none. */
+export function newestDayFolder(
+  folder: DataFolder,
+  files: FileLayer,
+): { readonly path: string; readonly startsAt: Micros } | null {
+  let path = folder.archive;
+  const date: string[] = [];
+  for (const pattern of LEVELS) {
+    const newest = namesIn(files, path).findLast((name) => pattern.test(name));
+    if (newest === undefined) return null;
+    path = join(path, newest);
+    date.push(newest);
+  }
+  const startsAtMs = Date.parse(`${date.join('-')}T00:00:00Z`);
+  return Number.isNaN(startsAtMs) ? null : { path, startsAt: micros(startsAtMs * 1000) };
 }

@@ -15,6 +15,7 @@ import {
   readdirSync,
   readSync,
   renameSync,
+  statSync,
   unlinkSync,
   writeSync,
 } from 'node:fs';
@@ -36,6 +37,8 @@ export interface FileLayer {
   unlink(path: string): void;
   /** The names in a directory, unordered. */
   readdir(path: string): string[];
+  /** When a directory was changed last, milliseconds since 1970 with a fraction. */
+  modifiedAtMs(path: string): number;
   /** Appends one line and fsyncs the file; a last line torn by a crash is closed first, never continued. */
   appendLine(path: string, line: string): void;
   /** Creates a file that must not exist yet. */
@@ -72,6 +75,7 @@ export const nodeFiles: FileLayer = {
   },
   unlink: unlinkSync,
   readdir: (path) => readdirSync(path),
+  modifiedAtMs: (path) => statSync(path).mtimeMs,
   appendLine: (path, line) => {
     const fd = openSync(path, 'a+', 0o600);
     try {

@@ -1,7 +1,7 @@
 /**
  * Store: journal.db, one row per accepted delivery, append-only, totally ordered by position.
  *
- * - Rows are inserted by the commit section (accept.ts) and by adoption (reconcile.ts), never changed, never
+ * - Rows are inserted by the commit section (commit-section.ts) and by adoption (reconcile.ts), never changed, never
  *   removed; triggers in the schema say no to everything else.
  * - WAL with `synchronous = FULL`: COMMIT has fsynced the row. better-sqlite3 is compiled so that WAL falls to
  *   NORMAL after the first write unless the level is set by name *after* the journal mode.
@@ -119,6 +119,7 @@ export class Journal {
   readonly db: Database;
   readonly #bySeq: Statement<[number], RawRow>;
   readonly #byId: Statement<[string], RawRow>;
+  readonly #byBody: Statement<[string, string], RawRow>;
   readonly #last: Statement<[], { received_at: number; id: string }>;
   readonly #lastSeq: Statement<[], { seq: number | null }>;
   readonly #count: Statement<[], { n: number }>;
@@ -132,6 +133,9 @@ export class Journal {
     this.db = db;
     this.#bySeq = db.prepare(`SELECT ${COLUMNS} FROM delivery WHERE seq = ?`);
     this.#byId = db.prepare(`SELECT ${COLUMNS} FROM delivery WHERE id = ?`);
+    this.#byBody = db.prepare(
+      `SELECT ${COLUMNS} FROM delivery WHERE body_sha256 = ? AND profile = ? ORDER BY received_at, id`,
+    );
     this.#last = db.prepare(
       'SELECT received_at, id FROM delivery ORDER BY received_at DESC, id DESC LIMIT 1',
     );
@@ -175,6 +179,11 @@ export class Journal {
   byId(id: string): JournalRow | null {
     const raw = this.#byId.get(id);
     return raw === undefined ? null : toRow(raw);
+  }
+
+  /** Rows of this profile with exactly this body, by position. */
+  byBody(bodySha256: string, profile: string): JournalRow[] {
+    return this.#byBody.all(bodySha256, profile).map(toRow);
   }
 
   /** The greatest position, which after an adoption need not be that of the greatest seq. */
@@ -227,7 +236,7 @@ export class Journal {
     return this.#exclusion.get(id)?.reason ?? null;
   }
 
-  /** Appends one row inside the caller's transaction and gives its seq. Only accept.ts and reconcile.ts do this. */
+  /** Appends one row inside the caller's transaction and gives its seq. Only commit-section.ts and reconcile.ts do this. */
   insert(row: Omit<JournalRow, 'seq'>): number {
     if (!this.db.inTransaction)
       throw new Error('a journal row is inserted inside the write lock or not at all');

@@ -1,6 +1,6 @@
 /**
  * Upload: from the request's stream to a finished, fsynced file in `archive/incoming/`. The commit section
- * (accept.ts) gives it its name.
+ * (commit-section.ts) gives it its name.
  *
  * - The body streams through length → sha256 → first and last non-blank byte → gzip and is never parsed, so the
  *   time it takes follows its bytes, not its points.

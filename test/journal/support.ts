@@ -124,6 +124,7 @@ export function watchedFiles(watch: (step: FileStep, path: string) => void): Fil
     fsyncDirectory: told('fsyncDirectory', nodeFiles.fsyncDirectory),
     unlink: told('unlink', nodeFiles.unlink),
     readdir: told('readdir', nodeFiles.readdir),
+    modifiedAtMs: told('modifiedAtMs', nodeFiles.modifiedAtMs),
     appendLine: told('appendLine', nodeFiles.appendLine),
     createUpload: async (path) => {
       watch('create', path);
