@@ -236,6 +236,11 @@ export class Journal {
     return this.#exclusion.get(id)?.reason ?? null;
   }
 
+  /** Another number means that another connection, of this process or of another one, has committed since. */
+  dataVersion(): number {
+    return Number(this.db.pragma('data_version', { simple: true }));
+  }
+
   /** Appends one row inside the caller's transaction and gives its seq. Only commit-section.ts and reconcile.ts do this. */
   insert(row: Omit<JournalRow, 'seq'>): number {
     if (!this.db.inTransaction)

@@ -29,8 +29,8 @@ import { type FreshTokens, firstSteps } from '../welcome.js';
 const MINUTE_MS = 60_000;
 /** An idle fold stops within this, even when uploads have used up the budget. */
 const FOLD_GRACE_MS = 250;
-/** How soon a generation that `healthlog rebuild` finished is taken over. */
-const READY_LOOK_MS = 1_000;
+/** How soon is seen what another program did: an import, a delivery set aside, a generation that is ready. */
+const LOOK_AROUND_MS = 1_000;
 
 export async function serve({ folder, clock }: Context, settings: ServeSettings): Promise<number> {
   const log = pino(
@@ -99,6 +99,7 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
         'folding falls behind: the oldest pending delivery has waited for more than five minutes',
       );
   };
+  let seenVersion = journal.dataVersion();
   const timers = [
     setInterval(() => {
       everyMinute().catch((error: unknown) =>
@@ -106,8 +107,10 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
       );
     }, MINUTE_MS),
     setInterval(() => {
-      if (readyGeneration(folder) !== null) runner.wake();
-    }, READY_LOOK_MS),
+      const version = journal.dataVersion();
+      if (version !== seenVersion || readyGeneration(folder) !== null) runner.wake();
+      seenVersion = version;
+    }, LOOK_AROUND_MS),
   ];
 
   const stopSignal = nextSignal();
