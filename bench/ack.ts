@@ -8,11 +8,9 @@
  * `ack-same-bytes` posts bodies of one length with ten times fewer points, the rest being one long text: when the
  * answer follows the bytes, its rows show the same time.
  */
-import { execFile, execFileSync } from 'node:child_process';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import Database from 'better-sqlite3';
 import { dayOfYmd } from '../src/projections/dates.js';
 import { bodyOfBytes, deliveryBody, EMPTY_RUN } from './body.js';
@@ -21,15 +19,14 @@ import {
   type BenchRow,
   benchRow,
   median,
-  ROOT,
   startServer,
   type Times,
   withFolder,
 } from './harness.js';
+import { compile, makeToken, phoneHeaders, startService, untilIdle } from './service.js';
 
 const FIRST_DAY = dayOfYmd(2025, 3, 10);
 const ANSWER_MS_MAX = 120_000;
-const FOLD_MS_MAX = 180_000;
 const POLL_MS = 15;
 const WARM_UP_ROUNDS = 3;
 
@@ -51,12 +48,6 @@ const FULL: readonly (readonly [number, number])[] = [
   [1_000_000, 7],
 ];
 const SAME_BYTES_POINTS = [1_601, 16_001] as const;
-
-/** The service runs compiled, as users run it; what is measured must be what stands in src. */
-function compile(): void {
-  const args = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'];
-  execFileSync(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 2, 2] });
-}
 
 interface Target {
   readonly url: URL;
@@ -93,46 +84,6 @@ function post({ url, agent, headers }: Target, body: Buffer): Promise<number> {
     sent.once('error', reject);
     sent.end(body);
   });
-}
-
-async function makeToken(data: string, name: string, scope: string): Promise<string> {
-  const args = [
-    'bin/healthlog',
-    'token',
-    'add',
-    name,
-    '--scope',
-    scope,
-    '--profile',
-    'me',
-    '--json',
-    '--data',
-    data,
-  ];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: ROOT, timeout: 30_000 });
-  const made: unknown = JSON.parse(stdout);
-  if (typeof made === 'object' && made !== null && 'token' in made && typeof made.token === 'string')
-    return made.token;
-  throw new Error('token add printed no token');
-}
-
-/** Waits until the service has nothing left to fold. */
-async function untilIdle(base: URL, token: string): Promise<void> {
-  const deadlineMs = performance.now() + FOLD_MS_MAX;
-  for (;;) {
-    const answer = await fetch(new URL('/v1/status', base), {
-      headers: { authorization: `Bearer ${token}` },
-    });
-    const status: unknown = await answer.json();
-    if (!answer.ok) throw new Error(`/v1/status answered ${answer.status}: ${JSON.stringify(status)}`);
-    if (typeof status !== 'object' || status === null || !('pending' in status) || !('state' in status)) {
-      throw new Error('/v1/status does not say how much is pending');
-    }
-    if (status.pending === 0 && status.state !== 'folding') return;
-    if (performance.now() > deadlineMs)
-      throw new Error(`${String(status.pending)} deliveries are still pending`);
-    await delay(POLL_MS);
-  }
 }
 
 interface Pair {
@@ -226,16 +177,7 @@ export async function* ack(options: BenchOptions): AsyncGenerator<BenchRow> {
     const [serviceAgent = new Agent(), floorAgent = new Agent()] = agents;
     const floor = await startServer(['--import', 'tsx', 'bench/ack-floor.ts', join(folder, 'floor')]);
     try {
-      const service = await startServer([
-        'bin/healthlog',
-        'serve',
-        '--host',
-        '127.0.0.1',
-        '--port',
-        '0',
-        '--data',
-        data,
-      ]);
+      const service = await startService(data);
       try {
         const ingest = await makeToken(data, 'bench', 'ingest');
         const read = await makeToken(data, 'bench-status', 'read');
@@ -243,13 +185,7 @@ export async function* ack(options: BenchOptions): AsyncGenerator<BenchRow> {
           service: {
             url: new URL('/v1/ingest', service.url),
             agent: serviceAgent,
-            headers: {
-              authorization: `Bearer ${ingest}`,
-              'automation-id': '3F2504E0-4F89-41D3-9A0C-0305E82C3301',
-              'automation-name': 'Health Metrics',
-              'automation-aggregation': 'Minutes',
-              'automation-period': 'Since Last Sync',
-            },
+            headers: phoneHeaders(ingest),
           },
           floor: { url: new URL('/v1/ingest', floor.url), agent: floorAgent, headers: {} },
           settle: () => untilIdle(service.url, read),

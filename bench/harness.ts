@@ -26,6 +26,10 @@ export interface BenchRow {
   readonly floor_p99_ms: number;
   /** Time of one bare COMMIT with synchronous = FULL, which the floor of `ack` does without. */
   readonly commit_ms?: number;
+  /** Of `accept-rate`, whose ratio is that of the rates: the greater, the better. */
+  readonly connections?: number;
+  readonly per_second?: number;
+  readonly floor_per_second?: number;
 }
 
 export interface BenchOptions {

@@ -8,6 +8,7 @@
  * Exit codes: 0 measured, 1 failed, 2 used wrongly.
  */
 import { parseArgs } from 'node:util';
+import { acceptRate } from './accept-rate.js';
 import { ack } from './ack.js';
 import { fold } from './fold.js';
 import type { Bench, BenchRow } from './harness.js';
@@ -15,6 +16,7 @@ import type { Bench, BenchRow } from './harness.js';
 const BENCHES = new Map<string, Bench>([
   ['ack', ack],
   ['fold', fold],
+  ['accept-rate', acceptRate],
 ]);
 
 interface Request {
@@ -50,6 +52,9 @@ const COLUMNS: readonly (readonly [keyof BenchRow, string])[] = [
   ['p99_ms', 'p99 ms'],
   ['floor_p99_ms', 'floor p99 ms'],
   ['commit_ms', 'commit ms'],
+  ['connections', 'connections'],
+  ['per_second', 'per second'],
+  ['floor_per_second', 'floor per second'],
 ];
 
 function table(rows: readonly BenchRow[]): string {

@@ -54,6 +54,7 @@ function serveSettings(flags: Record<string, unknown>, env: NodeJS.ProcessEnv): 
     port: resolveSetting(SERVE.port, flags.port, env),
     bodyLimit: resolveSetting(SERVE.bodyLimit, flags.bodyLimit, env),
     uploadsMax: resolveSetting(SERVE.uploadsMax, flags.uploadsMax, env),
+    commitGroup: resolveSetting(SERVE.commitGroup, flags.commitGroup, env),
     uploadTimeout: resolveSetting(SERVE.uploadTimeout, flags.uploadTimeout, env),
     requestTimeout: resolveSetting(SERVE.requestTimeout, flags.requestTimeout, env),
     stopBudget: resolveSetting(SERVE.stopBudget, flags.stopBudget, env),

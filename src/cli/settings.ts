@@ -36,6 +36,7 @@ export const SERVE = {
   port: setting('port', count(0, 65_535), 8477, 'port to listen on; 0 picks a free one'),
   bodyLimit: setting('body-limit', count(1, 2 ** 31 - 1), 200 * MIB, 'largest body in bytes'),
   uploadsMax: setting('uploads-max', count(1, 10_000), 64, 'uploads that may run at the same time'),
+  commitGroup: setting('commit-group', count(1, 1000), 64, 'deliveries that may share one commit'),
   uploadTimeout: setting('upload-timeout', count(1, 86_400), 300, 'seconds for receiving one upload'),
   requestTimeout: setting('request-timeout', count(1, 3600), 30, 'seconds for every other request'),
   stopBudget: setting('stop-budget', count(0, 3600), 8, 'seconds for finishing at a stop'),

@@ -48,7 +48,7 @@ const BUSY_WAIT_MS = 10_000;
 const BUSY_RETRY_FIRST_MS = 2;
 const BUSY_RETRY_MAX_MS = 100;
 /** A section holds the event loop up for about 0.1 ms a delivery on top of its two flushes. */
-export const COMMIT_GROUP_MAX = 64;
+const COMMIT_GROUP_MAX = 64;
 const CLOCK_SKEW_MAX_MICROS = 60_000_000;
 
 interface Waiting extends Candidate {

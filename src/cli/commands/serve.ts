@@ -60,6 +60,7 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
     folder,
     clock,
     bodyBytesMax: settings.bodyLimit,
+    commitGroupMax: settings.commitGroup,
     onAccepted: () => runner.wake(),
     onClockSkew: (aheadMicros) =>
       log.warn(
