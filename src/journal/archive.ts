@@ -109,7 +109,8 @@ export function encodeHeader(header: ArchiveHeader): Buffer {
     content_coding: header.contentCoding,
     headers: header.headers,
   });
-  return gzipSync(`${line}\n`);
+  // The usual level spends three times as long on a line of this length and saves a few bytes.
+  return gzipSync(`${line}\n`, { level: 1 });
 }
 
 const headerLine = z.object({

@@ -274,7 +274,7 @@ export async function receiveUpload(
   const tmpPath = join(deps.incomingDir, name);
   inProgress.add(name);
   try {
-    const file = await onDisk(files.createUpload(tmpPath));
+    const file = await onDisk(files.createUpload(tmpPath, start.whole));
     try {
       await writeMembers(file, encodeHeader(header), start, chunks);
     } finally {

@@ -126,9 +126,9 @@ export function watchedFiles(watch: (step: FileStep, path: string) => void): Fil
     readdir: told('readdir', nodeFiles.readdir),
     modifiedAtMs: told('modifiedAtMs', nodeFiles.modifiedAtMs),
     appendLine: told('appendLine', nodeFiles.appendLine),
-    createUpload: async (path) => {
+    createUpload: async (path, small) => {
       watch('create', path);
-      const file = await nodeFiles.createUpload(path);
+      const file = await nodeFiles.createUpload(path, small);
       return {
         write: async (bytes) => {
           watch('write', path);
