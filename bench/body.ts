@@ -59,7 +59,7 @@ export function daysOf(points: number): number {
 }
 
 /** 0 ≤ x < 1, from a 32-bit seed (mulberry32). */
-function randomFrom(seed: number): () => number {
+export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;

@@ -61,6 +61,14 @@ export class Connection {
     });
   }
 
+  /** Sends these bytes and hangs up without looking at any answer. */
+  hangUpAfter(bytes: Buffer): Promise<void> {
+    return new Promise((resolve) => {
+      this.#socket.once('close', () => resolve());
+      this.#socket.write(bytes, () => this.#socket.destroy());
+    });
+  }
+
   close(): void {
     this.#socket.destroy();
   }
