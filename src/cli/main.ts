@@ -7,8 +7,10 @@ import { Command, CommanderError, Option } from 'commander';
 import { z } from 'zod';
 import { HealthlogError } from '../journal/errors.js';
 import { PARSE_STATUSES, RECORDED_CLASSES } from '../projections/outcome.js';
+import { journalExclude, journalInclude } from './commands/exclude.js';
 import { journalCat, journalList, journalShow, type ListFlags } from './commands/journal.js';
 import { runRebuild } from './commands/rebuild.js';
+import { journalRecover } from './commands/recover.js';
 import { serve } from './commands/serve.js';
 import { status } from './commands/status.js';
 import { tokenAdd, tokenList, tokenRevoke } from './commands/token.js';
@@ -102,6 +104,18 @@ function program(): Command {
   command(journal, 'cat <id>', 'the body of a delivery, byte for byte', (context, [id]) =>
     journalCat(context, id ?? ''),
   );
+  command(
+    journal,
+    'exclude <id>',
+    'set a delivery aside: its numbers no longer count',
+    (context, [id], flags) => journalExclude(context, id ?? '', text(flags.reason)),
+  ).requiredOption('--reason <text>', 'why, for whoever looks at it later');
+  command(journal, 'include <id>', 'take back a delivery that was set aside', (context, [id]) =>
+    journalInclude(context, id ?? ''),
+  );
+  command(journal, 'recover', 'make a lost or damaged journal anew from the archive', (context) =>
+    journalRecover(context),
+  );
 
   command(
     root,
@@ -119,10 +133,15 @@ function program(): Command {
 
   const token = root.command('token').description('who may send and who may read');
   command(token, 'add <name>', 'make a token; it is shown once', (context, [name], flags) =>
-    tokenAdd(context, name ?? '', { scope: text(flags.scope), profile: text(flags.profile) }),
+    tokenAdd(context, name ?? '', {
+      scope: text(flags.scope),
+      profile: text(flags.profile),
+      ...(typeof flags.secretFrom === 'string' ? { secretFrom: flags.secretFrom } : {}),
+    }),
   )
     .option('--scope <scope>', 'ingest, read or admin', 'ingest')
-    .option('--profile <name>', 'whose data it is', 'me');
+    .option('--profile <name>', 'whose data it is', 'me')
+    .option('--secret-from <file>', 'register the secret in this file instead of making one; - reads stdin');
   command(token, 'ls', 'list tokens', (context) => tokenList(context));
   command(
     token,

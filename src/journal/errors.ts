@@ -180,7 +180,7 @@ export const ERRORS = {
     status: 503,
     exitCode: 1,
     message: 'The journal cannot be opened: {reason}.',
-    hint: 'The archive still holds every delivery. Keep a copy of the data folder before anything else is tried.',
+    hint: 'The archive still holds every delivery and every token. "healthlog journal recover" makes the journal anew from it, and sets the old one aside.',
   },
   usage: {
     status: 400,

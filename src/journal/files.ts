@@ -36,6 +36,8 @@ export interface FileLayer {
   mkdir(path: string): void;
   rename(from: string, to: string): void;
   fsyncDirectory(path: string): void;
+  /** Of a file that somebody else has written and closed. */
+  fsyncFile(path: string): void;
   unlink(path: string): void;
   /** The names in a directory, unordered. */
   readdir(path: string): string[];
@@ -90,20 +92,23 @@ async function largeUpload(path: string): Promise<UploadFile> {
   };
 }
 
+function fsyncPath(path: string): void {
+  const fd = openSync(path, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
 /** The real disk. */
 export const nodeFiles: FileLayer = {
   mkdir: (path) => {
     mkdirSync(path);
   },
   rename: renameSync,
-  fsyncDirectory: (path) => {
-    const fd = openSync(path, 'r');
-    try {
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
-  },
+  fsyncDirectory: fsyncPath,
+  fsyncFile: fsyncPath,
   unlink: unlinkSync,
   readdir: (path) => readdirSync(path),
   modifiedAtMs: (path) => statSync(path).mtimeMs,

@@ -4,6 +4,7 @@
  *     DATA/archive/incoming/            uploads in progress
  *     DATA/archive/YYYY/MM/DD/*.json.gz bodies
  *     DATA/archive/tokens.jsonl         token events
+ *     DATA/archive/exclusions.jsonl     deliveries set aside and taken back
  *     DATA/journal.db                   the journal
  *     DATA/readmodel/                   generations and their pointers
  *     DATA/lock, DATA/lock.json         the running service

@@ -11,11 +11,11 @@
 import { join } from 'node:path';
 import { ArchiveDamaged, type ArchivedDelivery, readArchive } from './archive.js';
 import { archivePaths } from './archive-walk.js';
-import { HealthlogError, platformCode } from './errors.js';
+import { platformCode } from './errors.js';
 import { type FileLayer, nodeFiles } from './files.js';
 import type { DataFolder } from './folder.js';
 import { isAlive } from './process-alive.js';
-import { type Journal, type JournalRow, WRITE_TIMEOUT_MS } from './store.js';
+import type { Journal, JournalRow } from './store.js';
 import { isInProgress } from './upload.js';
 
 const LEFTOVER_PATTERN = /^([1-9]\d{0,9})-[0-9a-f-]{36}\.tmp$/;
@@ -66,9 +66,9 @@ export function findOrphans(folder: DataFolder, journal: Journal, files: FileLay
 }
 
 export interface Adoption {
-  readonly adopted: JournalRow[];
+  readonly adopted: readonly JournalRow[];
   /** Orphans that cannot be read back: path relative to the archive folder, and why. */
-  readonly damaged: { readonly path: string; readonly reason: string }[];
+  readonly damaged: readonly { readonly path: string; readonly reason: string }[];
 }
 
 function adoptedRow(rel: string, found: ArchivedDelivery): Omit<JournalRow, 'seq'> {
@@ -88,44 +88,71 @@ function adoptedRow(rel: string, found: ArchivedDelivery): Omit<JournalRow, 'seq
   };
 }
 
+export interface AdoptionDeps {
+  readonly folder: DataFolder;
+  /** Open for writing. */
+  readonly journal: Journal;
+  readonly files?: FileLayer;
+  /** Told after every orphan: how many were looked at, of how many. */
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
+/** Rows of one transaction: enough that its flush costs little, and the write lock is held for milliseconds only. */
+const BATCH_ROWS = 500;
+
 /**
- * Takes every orphan into the journal, each in a transaction of its own.
+ * Takes every orphan into the journal, in the order of their positions.
  *
- * @param deps `journal` is open for writing
  * @throws HealthlogError journal_busy when another process holds the write lock; every error of the platform,
  *   because a disk that cannot be read says nothing about the delivery
  */
-export function adoptOrphans(deps: {
-  readonly folder: DataFolder;
-  readonly journal: Journal;
-  readonly files?: FileLayer;
-}): Adoption {
-  const { folder, journal, files = nodeFiles } = deps;
-  const result: Adoption = { adopted: [], damaged: [] };
-  const adopt = journal.db.transaction((row: Omit<JournalRow, 'seq'>): number | null =>
-    journal.byId(row.id) === null ? journal.insert(row) : null,
-  );
-  for (const rel of findOrphans(folder, journal, files)) {
-    let found: ArchivedDelivery;
-    try {
-      found = readArchive(folder.archive, rel);
-    } catch (error) {
-      if (!(error instanceof ArchiveDamaged)) throw error;
-      result.damaged.push({ path: rel, reason: error.reason });
-      continue;
-    }
-    const seq = whenFree(() => adopt.immediate(adoptedRow(rel, found)));
-    const row = seq === null ? null : journal.bySeq(seq);
-    if (row !== null) result.adopted.push(row);
-  }
-  return result;
+export function adoptOrphans(deps: AdoptionDeps): Adoption {
+  const adopted: JournalRow[] = [];
+  const damaged = adoptInBatches(deps, (rows) => adopted.push(...rows));
+  return { adopted, damaged };
 }
 
-function whenFree<T>(transaction: () => T): T {
-  try {
-    return transaction();
-  } catch (error) {
-    if (!platformCode(error)?.startsWith('SQLITE_BUSY')) throw error;
-    throw new HealthlogError('journal_busy', { waited_s: WRITE_TIMEOUT_MS / 1000 }, { cause: error });
+/**
+ * The same without keeping the rows: a recovery takes in the whole archive.
+ *
+ * @returns the damaged ones
+ */
+export function adoptInBatches(
+  { folder, journal, files = nodeFiles, onProgress }: AdoptionDeps,
+  onAdopted: (rows: readonly JournalRow[]) => void,
+): Adoption['damaged'] {
+  const damaged: { path: string; reason: string }[] = [];
+  const orphans = findOrphans(folder, journal, files);
+  for (let from = 0; from < orphans.length; from += BATCH_ROWS) {
+    const batch = orphans.slice(from, from + BATCH_ROWS);
+    const rows: Omit<JournalRow, 'seq'>[] = [];
+    // Read outside the write lock: a wide body takes longer than a phone should wait.
+    for (const [index, rel] of batch.entries()) {
+      const read = readOrphan(folder, rel);
+      if ('reason' in read) damaged.push(read);
+      else rows.push(read);
+      onProgress?.(from + index + 1, orphans.length);
+    }
+    onAdopted(insertMissing(journal, rows));
   }
+  return damaged;
+}
+
+function readOrphan(
+  folder: DataFolder,
+  rel: string,
+): Omit<JournalRow, 'seq'> | { readonly path: string; readonly reason: string } {
+  try {
+    return adoptedRow(rel, readArchive(folder.archive, rel));
+  } catch (error) {
+    if (!(error instanceof ArchiveDamaged)) throw error;
+    return { path: rel, reason: error.reason };
+  }
+}
+
+function insertMissing(journal: Journal, rows: readonly Omit<JournalRow, 'seq'>[]): JournalRow[] {
+  if (rows.length === 0) return [];
+  return journal.write(() =>
+    rows.filter((row) => journal.byId(row.id) === null).map((row) => ({ seq: journal.insert(row), ...row })),
+  );
 }

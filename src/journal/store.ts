@@ -22,6 +22,9 @@ import { deliveryId, type Micros, micros, type Position } from './position.js';
 /** One row: the event and where discovery finds it. */
 export type JournalRow = DeliveryAccepted['data'] & { readonly seq: number };
 
+/** Where one delivery stands: `received_at`, `id`, `seq`. */
+export type Place = [receivedAt: number, id: string, seq: number];
+
 export interface JournalPage {
   /** Only positions before this one, newest first. */
   readonly before?: Position;
@@ -98,7 +101,7 @@ export function toRecorded(row: JournalRow): RecordedDelivery {
 }
 
 /** Opening and migrating may wait for another process that starts at the same moment. */
-export const WRITE_TIMEOUT_MS = 5_000;
+const WRITE_TIMEOUT_MS = 5_000;
 /** A reader of a WAL file hardly ever waits; when it does, the caller should know soon. */
 const READ_TIMEOUT_MS = 500;
 
@@ -125,6 +128,8 @@ export class Journal {
   readonly #count: Statement<[], { n: number }>;
   readonly #after: Statement<[number, number], RawRow>;
   readonly #exclusion: Statement<[string], { reason: string }>;
+  readonly #exclusions: Statement<[], [string, string]>;
+  readonly #places: Statement<[number, string, number], Place>;
   readonly #meta: Statement<[], { epoch: string; paused: number; created_at: number }>;
   readonly #pages = new Map<string, Statement<(string | number)[], RawRow>>();
   #insert: Statement<Omit<RawRow, 'seq'>[]> | null = null;
@@ -143,6 +148,14 @@ export class Journal {
     this.#count = db.prepare('SELECT count(*) AS n FROM delivery');
     this.#after = db.prepare(`SELECT ${COLUMNS} FROM delivery WHERE seq > ? ORDER BY seq LIMIT ?`);
     this.#exclusion = db.prepare('SELECT reason FROM exclusion WHERE delivery_id = ?');
+    this.#exclusions = db
+      .prepare<[], [string, string]>('SELECT delivery_id, reason FROM exclusion ORDER BY delivery_id')
+      .raw();
+    this.#places = db
+      .prepare<[number, string, number], Place>(
+        'SELECT received_at, id, seq FROM delivery WHERE (received_at, id) > (?, ?) ORDER BY received_at, id LIMIT ?',
+      )
+      .raw();
     this.#meta = db.prepare('SELECT epoch, paused, created_at FROM meta WHERE one = 1');
   }
 
@@ -234,6 +247,30 @@ export class Journal {
   /** Why a person set this delivery aside; null when nobody did. */
   exclusion(id: string): string | null {
     return this.#exclusion.get(id)?.reason ?? null;
+  }
+
+  /** Everything that people set aside: reason by delivery id. */
+  exclusions(): Map<string, string> {
+    return new Map(this.#exclusions.all());
+  }
+
+  /** Up to `limit` places behind a position, in the order of positions: read from an index alone. */
+  placesAfter(receivedAt: number, id: string, limit: number): Place[] {
+    return this.#places.all(receivedAt, id, limit);
+  }
+
+  /**
+   * Does `work` inside the write lock, in one transaction.
+   *
+   * @throws HealthlogError journal_busy when another connection keeps the lock; what `work` throws, rolled back
+   */
+  write<T>(work: () => T): T {
+    try {
+      return this.db.transaction(work).immediate();
+    } catch (error) {
+      if (!platformCode(error)?.startsWith('SQLITE_BUSY')) throw error;
+      throw new HealthlogError('journal_busy', { waited_s: WRITE_TIMEOUT_MS / 1000 }, { cause: error });
+    }
   }
 
   /** Another number means that another connection, of this process or of another one, has committed since. */

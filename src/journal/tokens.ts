@@ -4,25 +4,25 @@
  * - A token is `hl_` and 32 random bytes. It is shown once and kept nowhere: database and archive hold its
  *   sha256. A fast hash is enough, because nobody can guess 256 random bits.
  * - Every event (added, revoked) is appended to `archive/tokens.jsonl` and fsynced *before* the row is written:
- *   the journal can then be rebuilt from the archive without locking a phone out. An event whose row failed is
- *   a token nobody has been shown, or a revocation the caller was told about.
+ *   the journal can then be rebuilt from the archive without locking a phone out. Both happen inside the journal's
+ *   write lock, so that rows and events change in one order. An event whose row failed is a token nobody has been
+ *   shown, or a revocation that stands all the same: the next start writes the row.
+ * - A secret that was made elsewhere can be registered: then it opens what a token opens.
  * - Answering never writes. When a token was used last is noted in memory and flushed now and then; a busy
  *   database puts that off to the next flush.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { dirname } from 'node:path';
 import type { Statement } from 'better-sqlite3';
 import type { Clock } from './clock.js';
 import { HealthlogError, platformCode } from './errors.js';
 import type { FileLayer } from './files.js';
 import type { DataFolder } from './folder.js';
-import { ArchiveFolders } from './folders.js';
+import { appendNote, type UnreadableLine } from './jsonl.js';
 import { formatMicros, type Micros, micros } from './position.js';
 import type { Journal } from './store.js';
+import { notedTokens, readTokenEvents, type Scope } from './token-events.js';
 
-export const SCOPES = ['ingest', 'read', 'admin'] as const;
-export type Scope = (typeof SCOPES)[number];
+export { SCOPES, type Scope } from './token-events.js';
 
 export interface TokenInfo {
   /** Hex sha256 of the token. */
@@ -37,6 +37,23 @@ export interface TokenInfo {
 
 /** What a request may do, once its token was found. */
 export type Grant = Pick<TokenInfo, 'hash' | 'profile' | 'scope' | 'label'>;
+
+export interface WantedToken {
+  readonly label: string;
+  readonly scope: Scope;
+  readonly profile: string;
+}
+
+/** What a start put right between the notes and the table, as counts. */
+export interface TokensReconciled {
+  /** Rows made from an event. */
+  readonly restored: number;
+  /** Rows that were valid, and that an event revokes. */
+  readonly revoked: number;
+  /** Events written for rows that had none. */
+  readonly noted: number;
+  readonly unreadable: readonly UnreadableLine[];
+}
 
 interface RawToken {
   readonly hash: string;
@@ -64,6 +81,10 @@ const PREFIX = 'hl_';
 const SECRET_BYTES = 32;
 /** Nothing longer is a token; it is not worth hashing. */
 const PRESENTED_CHARS_MAX = 256;
+/** A shorter secret could be guessed over the network. */
+const SECRET_CHARS_MIN = 16;
+/** What travels unchanged in a header: ASCII that is seen. */
+const SECRET_PATTERN = /^[!-~]+$/;
 /** Fewer digits of a hash are taken for a label. */
 const HASH_PREFIX_CHARS_MIN = 6;
 
@@ -105,25 +126,65 @@ export class TokenStore {
   /**
    * Makes a token and gives its text, which nobody can ask for again.
    *
-   * @throws HealthlogError usage when the label is blank, or belongs to a token that is still valid
+   * @throws HealthlogError usage when the label is blank, or belongs to a token that is still valid; journal_busy
    */
-  add(wanted: { readonly label: string; readonly scope: Scope; readonly profile: string }): string {
+  add(wanted: WantedToken): string {
+    const token = `${PREFIX}${randomBytes(SECRET_BYTES).toString('base64url')}`;
+    this.#put(wanted, hashOf(token));
+    return token;
+  }
+
+  /**
+   * Makes a token of a secret that exists already, and gives its hash.
+   *
+   * @param given blanks around it do not count
+   * @throws HealthlogError usage when it is too short, too long, not visible ASCII, or known already; and as add()
+   */
+  register(wanted: WantedToken, given: string): string {
+    const secret = given.trim();
+    if (secret.length < SECRET_CHARS_MIN || secret.length > PRESENTED_CHARS_MAX) {
+      throw new HealthlogError('usage', {
+        reason: `A secret has ${SECRET_CHARS_MIN} to ${PRESENTED_CHARS_MAX} characters; this one has ${secret.length}.`,
+      });
+    }
+    if (!SECRET_PATTERN.test(secret)) {
+      throw new HealthlogError('usage', {
+        reason: 'A secret is made of visible ASCII characters, without blanks and line ends.',
+      });
+    }
+    const hash = hashOf(secret);
+    this.#put(wanted, hash);
+    return hash;
+  }
+
+  #put(wanted: WantedToken, hash: string): void {
     const label = wanted.label.trim();
     const profile = wanted.profile.trim();
     if (label === '' || profile === '') {
       throw new HealthlogError('usage', { reason: 'A token needs a name and a profile.' });
     }
-    if (this.list().some((token) => token.label === label && token.revokedAt === null)) {
-      throw new HealthlogError('usage', {
-        reason: `There is already a token named "${label}". Choose another name, or revoke that one first.`,
-      });
-    }
-    const token = `${PREFIX}${randomBytes(SECRET_BYTES).toString('base64url')}`;
-    const hash = hashOf(token);
-    const at = this.#clock.now();
-    this.#record({ event: 'added', at: formatMicros(at), hash, profile, scope: wanted.scope, label });
-    this.#insert.run(hash, profile, wanted.scope, label, at);
-    return token;
+    this.#journal.write(() => {
+      if (this.list().some((token) => token.label === label && token.revokedAt === null)) {
+        throw new HealthlogError('usage', {
+          reason: `There is already a token named "${label}". Choose another name, or revoke that one first.`,
+        });
+      }
+      // The notes as well: a journal that was lost has no row for a secret that was revoked.
+      if (
+        this.#byHash.get(hash) !== undefined ||
+        notedTokens(readTokenEvents(this.#folder).events).has(hash)
+      ) {
+        throw new HealthlogError('usage', {
+          reason: 'This secret is a token already, or was one. Choose another one.',
+        });
+      }
+      this.#insertNoted({ hash, profile, scope: wanted.scope, label, createdAt: this.#clock.now() });
+    });
+  }
+
+  #insertNoted(token: Omit<TokenInfo, 'lastUsedAt' | 'revokedAt'>): void {
+    this.#noteAdded(token);
+    this.#insert.run(token.hash, token.profile, token.scope, token.label, token.createdAt);
   }
 
   /** All tokens, the revoked ones too, oldest first. */
@@ -134,10 +195,19 @@ export class TokenStore {
   /**
    * Revokes the one valid token with this label, or whose hash begins with these digits (at least six).
    *
-   * @throws HealthlogError not_found, usage when several fit
+   * @throws HealthlogError not_found, usage when several fit, journal_busy
    */
   revoke(labelOrHashPrefix: string): TokenInfo {
-    const wanted = labelOrHashPrefix.trim();
+    return this.#journal.write(() => {
+      const token = this.#oneValid(labelOrHashPrefix.trim());
+      const at = this.#clock.now();
+      this.#noteRevoked(token.hash, at);
+      this.#revoke.run(at, token.hash);
+      return { ...token, revokedAt: at };
+    });
+  }
+
+  #oneValid(wanted: string): TokenInfo {
     const valid = this.list().filter((token) => token.revokedAt === null);
     const labelled = valid.filter((token) => token.label === wanted);
     const hashed =
@@ -150,10 +220,43 @@ export class TokenStore {
         reason: `"${wanted}" fits ${fitting.length} tokens. Give more digits of the hash.`,
       });
     }
-    const at = this.#clock.now();
-    this.#record({ event: 'revoked', at: formatMicros(at), hash: token.hash });
-    this.#revoke.run(at, token.hash);
-    return { ...token, revokedAt: at };
+    return token;
+  }
+
+  /**
+   * Puts the table and the notes in the archive together, both ways. Doing it twice changes nothing.
+   *
+   * @throws HealthlogError journal_busy; what the file system throws
+   */
+  reconcile(): TokensReconciled {
+    return this.#journal.write(() => {
+      const rows = new Map(this.list().map((token) => [token.hash, token]));
+      const { events, unreadable } = readTokenEvents(this.#folder);
+      const notes = notedTokens(events);
+      const counts = { restored: 0, revoked: 0, noted: 0 };
+      for (const token of rows.values()) {
+        const note = notes.get(token.hash);
+        if ((note?.added ?? null) === null) {
+          this.#noteAdded(token);
+          counts.noted += 1;
+        }
+        if (token.revokedAt !== null && (note?.revokedAt ?? null) === null) {
+          this.#noteRevoked(token.hash, token.revokedAt);
+          counts.noted += 1;
+        }
+      }
+      for (const [hash, { added, revokedAt }] of notes) {
+        const row = rows.get(hash);
+        if (row === undefined && added !== null) {
+          this.#insert.run(hash, added.profile, added.scope, added.label, added.at);
+          counts.restored += 1;
+        }
+        if (revokedAt === null || (row?.revokedAt ?? null) !== null) continue;
+        this.#revoke.run(revokedAt, hash);
+        if (row !== undefined) counts.revoked += 1;
+      }
+      return { ...counts, unreadable };
+    });
   }
 
   /** Whose token this is; null when it is unknown or revoked. */
@@ -189,10 +292,15 @@ export class TokenStore {
     this.#uses.clear();
   }
 
-  #record(event: Readonly<Record<string, string>>): void {
-    const isNew = !existsSync(this.#folder.tokens);
-    if (isNew) new ArchiveFolders(this.#folder, this.#files).ensureIncoming();
-    this.#files.appendLine(this.#folder.tokens, JSON.stringify(event));
-    if (isNew) this.#files.fsyncDirectory(dirname(this.#folder.tokens));
+  #noteAdded({ hash, profile, scope, label, createdAt }: Omit<TokenInfo, 'lastUsedAt' | 'revokedAt'>): void {
+    this.#append({ event: 'added', at: formatMicros(createdAt), hash, profile, scope, label });
+  }
+
+  #noteRevoked(hash: string, at: Micros): void {
+    this.#append({ event: 'revoked', at: formatMicros(at), hash });
+  }
+
+  #append(event: Readonly<Record<string, string>>): void {
+    appendNote(this.#folder, this.#files, this.#folder.tokens, event);
   }
 }

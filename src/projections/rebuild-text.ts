@@ -83,7 +83,8 @@ function differenceLines({ table, onlyLive, onlyRebuilt, first }: TableDifferenc
   ];
 }
 
-function named<T>(items: readonly T[], what: string, line: (item: T) => string): string[] {
+/** A heading with the count, and the first few items; nothing for an empty list. */
+export function named<T>(items: readonly T[], what: string, line: (item: T) => string): string[] {
   if (items.length === 0) return [];
   const more = items.length > LISTED_MAX ? [`  … and ${items.length - LISTED_MAX} more`] : [];
   return [

@@ -122,6 +122,7 @@ export function watchedFiles(watch: (step: FileStep, path: string) => void): Fil
     mkdir: told('mkdir', nodeFiles.mkdir),
     rename: told('rename', nodeFiles.rename),
     fsyncDirectory: told('fsyncDirectory', nodeFiles.fsyncDirectory),
+    fsyncFile: told('fsyncFile', nodeFiles.fsyncFile),
     unlink: told('unlink', nodeFiles.unlink),
     readdir: told('readdir', nodeFiles.readdir),
     modifiedAtMs: told('modifiedAtMs', nodeFiles.modifiedAtMs),

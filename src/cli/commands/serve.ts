@@ -1,7 +1,8 @@
 /**
  * `healthlog serve`: the service.
  *
- * Start: lock → journal (migrations) → sweep → adopt → (first generation) → runner → listen. Then one line on stdout,
+ * Start: lock → (a recovery that was cut short) → journal (migrations) → sweep → adopt → notes of the archive →
+ * (first generation) → runner → listen. Then one line on stdout,
  * `listening on http://HOST:PORT`; the log goes to stderr, one JSON object per line.
  * Stop (SIGTERM, SIGINT): stop accepting → let uploads finish within the budget → stop flag → wait for the fold
  * within the same budget → close. When the budget runs out: a warning and exit 0, and nothing is closed under a
@@ -15,6 +16,8 @@ import { HealthlogError, platformCode } from '../../journal/errors.js';
 import { nodeFiles } from '../../journal/files.js';
 import { acquireLock } from '../../journal/lock.js';
 import { adoptOrphans, sweepIncoming } from '../../journal/reconcile.js';
+import { hadToReconcile, reconcileNotes } from '../../journal/reconcile-notes.js';
+import { putInPlace } from '../../journal/replace-journal.js';
 import { Journal } from '../../journal/store.js';
 import { TokenStore } from '../../journal/tokens.js';
 import type { JournalStatus } from '../../projections/answers/status.js';
@@ -38,6 +41,12 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
     pino.destination({ dest: 2, sync: true }),
   );
   const lock = acquireLock(folder, clock);
+  const replaced = putInPlace(folder, nodeFiles, clock);
+  if (replaced !== null)
+    log.warn(
+      { set_aside: replaced.setAside },
+      'finished a recovery that was cut short: the journal was replaced by the one made from the archive',
+    );
   const journal = Journal.open(folder, 'write');
   const swept = sweepIncoming(folder);
   if (swept.length > 0)
@@ -46,6 +55,14 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
   if (adopted.length > 0) log.warn({ deliveries: adopted.length }, 'took in bodies that had no journal row');
   for (const file of damaged)
     log.error(file, 'a body in the archive has no journal row and is damaged; it stays where it is');
+  const notes = reconcileNotes(journal, folder, nodeFiles, clock);
+  if (hadToReconcile(notes))
+    log.warn(
+      { tokens: notes.tokens, exclusions: notes.exclusions },
+      'the journal and the notes in the archive differed about tokens or deliveries set aside, and were put together',
+    );
+  for (const line of notes.unreadable)
+    log.warn(line, 'a line of the notes in the archive cannot be read; it stays where it is');
 
   if (journal.count() === 0 && currentGeneration(folder) === null)
     makeFirstGeneration(folder, journal.meta().epoch);

@@ -1,10 +1,11 @@
 /** `healthlog token add|ls|revoke`: who may send and who may read. */
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { HealthlogError } from '../../journal/errors.js';
 import { nodeFiles } from '../../journal/files.js';
 import { formatMicros, type Micros } from '../../journal/position.js';
 import { Journal } from '../../journal/store.js';
-import { SCOPES, type TokenInfo, TokenStore } from '../../journal/tokens.js';
+import { SCOPES, type TokenInfo, TokenStore, type WantedToken } from '../../journal/tokens.js';
 import type { Context } from '../context.js';
 import { print, printJson, say, table } from '../output.js';
 
@@ -20,21 +21,40 @@ function withStore<T>({ folder, clock }: Context, mode: 'read' | 'write', work: 
 
 const scopeSchema = z.enum(SCOPES);
 
-export function tokenAdd(context: Context, label: string, flags: { scope: string; profile: string }): number {
+export interface TokenAddFlags {
+  readonly scope: string;
+  readonly profile: string;
+  /** File with a secret that exists already; `-` is standard input. */
+  readonly secretFrom?: string;
+}
+
+const STDIN = 0;
+
+export function tokenAdd(context: Context, label: string, flags: TokenAddFlags): number {
   const scope = scopeSchema.safeParse(flags.scope);
   if (!scope.success) {
     throw new HealthlogError('usage', {
       reason: `--scope cannot be "${flags.scope}": it is one of ${SCOPES.join(', ')}.`,
     });
   }
-  const token = withStore(context, 'write', (store) =>
-    store.add({ label, scope: scope.data, profile: flags.profile }),
-  );
+  const wanted = { label, scope: scope.data, profile: flags.profile };
+  if (flags.secretFrom !== undefined) return registerSecret(context, wanted, flags.secretFrom);
+  const token = withStore(context, 'write', (store) => store.add(wanted));
   if (context.json) printJson({ token });
   else {
     print(token);
     say('Keep it now: only its hash is stored, so it cannot be shown again.');
   }
+  return 0;
+}
+
+/** For phones that send to another server already: they keep their key, and only the address changes. */
+function registerSecret(context: Context, wanted: WantedToken, from: string): number {
+  const secret = readFileSync(from === '-' ? STDIN : from, 'utf8');
+  const hash = withStore(context, 'write', (store) => store.register(wanted, secret));
+  if (context.json) printJson({ token: null, hash });
+  else print(`The secret is registered as the token "${wanted.label.trim()}" (hash ${hash.slice(0, 12)}).`);
+  say('Whoever guesses it can do what the token can: it should be long and random. Only its hash is stored.');
   return 0;
 }
 
