@@ -34,6 +34,15 @@ export class JournalFailure extends Error {
   override readonly name = 'JournalFailure';
 }
 
+/** What the journal throws is never the read model's damage nor a delivery's fault: it ends the pass as itself. */
+export function askJournal<T>(question: () => T): T {
+  try {
+    return question();
+  } catch (error) {
+    throw new JournalFailure('the journal cannot be read', { cause: error });
+  }
+}
+
 const CIRCUMSTANCE = new Set([
   'ENOSPC',
   'EDQUOT',

@@ -65,6 +65,7 @@ export class Ledger {
       INSERT INTO automation (profile, automation_id, batches)
       SELECT @profile, @automation, 1 FROM delivery_result
       WHERE profile = @profile AND session_id = @session AND coalesce(automation_id, '') = @automation
+        AND parse_status NOT IN ('pending', 'excluded')
       GROUP BY 1 HAVING count(*) > 1
       ON CONFLICT (profile, automation_id) DO UPDATE SET batches = 1`);
     this.#mark = db.prepare('UPDATE generation SET enrolled_seq = ?, enrolled_id = ?');
@@ -103,9 +104,6 @@ export class Ledger {
     const evidence = row.source === 'import' ? row.clockAt : row.receivedAt;
     const automationId = row.automation.id;
     this.#enrol.run(row.seq, row.id, row.receivedAt, evidence, row.profile, automationId, row.sessionId);
-    if (row.sessionId !== null) {
-      this.#batches.run({ profile: row.profile, automation: automationId ?? '', session: row.sessionId });
-    }
   }
 
   /** The next pending deliveries behind the cursor, in journal order. */
@@ -179,7 +177,13 @@ export class Ledger {
       seq,
     ).changes;
     if (changes !== 1) throw new Error(`the read model never took in delivery ${seq}`);
+    if (identity.sessionId !== null && outcome.parseStatus !== 'excluded') this.#noteBatch(identity);
     this.#evidenceCache.delete(seq);
+  }
+
+  /** Only deliveries that have had their turn count, and none that was set aside: a session of one is whole. */
+  #noteBatch({ profile, automationId, sessionId }: Identity): void {
+    this.#batches.run({ profile, automation: automationId ?? '', session: sessionId });
   }
 
   /** After a rollback: nothing read in it is certain. */

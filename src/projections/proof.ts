@@ -5,6 +5,8 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import type { DataFolder } from '../journal/folder.js';
 import type { Journal } from '../journal/store.js';
+import { foreignReason } from './belonging.js';
+import { exclusionDrift, setAsideIn } from './exclusion-drift.js';
 import { isDamage } from './failure.js';
 import { type GenerationFile, openLive } from './generations.js';
 import { Inheritance, type InheritanceMismatch } from './inheritance.js';
@@ -19,6 +21,8 @@ export interface Proof {
   readonly unreadable: string | null;
   readonly differences: readonly TableDifference[];
   readonly mismatches: readonly InheritanceMismatch[];
+  /** Deliveries that a person set aside or took back since the live generation was folded: compared as it was folded. */
+  readonly drifted: readonly string[];
   /** Deliveries that the live generation shows and whose body can no longer be read. */
   readonly lost: readonly { readonly id: string; readonly archivePath: string; readonly reason: string }[];
 }
@@ -28,6 +32,7 @@ export const NOT_COMPARED: Proof = {
   unreadable: null,
   differences: [],
   mismatches: [],
+  drifted: [],
   lost: [],
 };
 
@@ -35,6 +40,9 @@ export interface Snapshot {
   readonly db: Database.Database;
   readonly enrolledSeq: number;
   readonly pending: ReadonlySet<string>;
+  /** What it was folded without: reasons by delivery id. */
+  readonly setAside: ReadonlyMap<string, readonly string[]>;
+  readonly drifted: readonly string[];
   readonly mismatches: readonly InheritanceMismatch[];
   close(): void;
 }
@@ -57,6 +65,8 @@ export function openSnapshot(
     if (readMeta(db).journalEpoch !== journal.meta().epoch) return 'it was built from another journal';
     db.prepare('ATTACH ? AS rebuilt').run(built.path);
     db.exec('BEGIN');
+    const foreign = foreignReason(db, journal);
+    if (foreign !== null) return foreign;
     const { enrolledSeq } = readMeta(db);
     const pending = db
       .prepare<[], { delivery_id: string }>(
@@ -67,6 +77,8 @@ export function openSnapshot(
       db,
       enrolledSeq,
       pending: new Set(pending.map((row) => row.delivery_id)),
+      setAside: setAsideIn(db),
+      drifted: exclusionDrift(db, journal.exclusions()),
       mismatches: new Inheritance(db).mismatches(),
       close: () => db.close(),
     };
@@ -83,7 +95,7 @@ export function openSnapshot(
 const DAMAGED = 'its file is damaged';
 
 /** Both generations, read in the snapshot's transaction. */
-export function compareWithLive({ db, mismatches }: Snapshot, journal: Journal): Proof {
+export function compareWithLive({ db, mismatches, drifted }: Snapshot, journal: Journal): Proof {
   try {
     const lost = findLost(db, journal);
     return {
@@ -91,6 +103,7 @@ export function compareWithLive({ db, mismatches }: Snapshot, journal: Journal):
       unreadable: null,
       differences: compareGenerations(db, 'main', 'rebuilt'),
       mismatches,
+      drifted,
       lost,
     };
   } catch (error) {

@@ -13,6 +13,13 @@ export function rebuildLines(report: RebuildReport, dryRun: boolean): string[] {
     `${deliveries} deliveries were folded anew, ${outcomes.counters.points} points.`,
     ...classLines(report),
     ...named(
+      report.drifted,
+      dryRun
+        ? 'deliveries were set aside or taken back by a person, and the live read model does not follow yet; the service builds it anew, or "healthlog rebuild" does'
+        : 'deliveries were set aside or taken back by a person since; the comparison is with the read model as it was before that',
+      (id) => id,
+    ),
+    ...named(
       report.lost,
       'deliveries are shown, but their bodies can no longer be read',
       (lost) => `${lost.id}: ${lost.reason} (${lost.archivePath})`,

@@ -4,9 +4,9 @@
  * A rebuild is an ordinary pass over an empty generation. It works beside a running service and without one:
  *  1. the build lock; room for a second read model; reconciliation of archive and journal;
  *  2. one read snapshot of the live generation; a new generation folded exactly to the snapshot's mark, without
- *     what was pending there; both compared, row by row;
- *  3. verify stops here and removes what it built. A rebuild folds what has come since, seals the file and
- *     announces it as READY;
+ *     what was pending there, and with what was set aside there; both compared, row by row;
+ *  3. verify stops here and removes what it built. A rebuild folds what has come since, begins once more when a
+ *     person has set deliveries aside or taken them back since, seals the file and announces it as READY;
  *  4. only the owner of the data folder's lock switches: the service, between two deliveries, or, without one,
  *     this command, holding the lock for that moment.
  * Cancelling at any time leaves the live generation as it was.
@@ -111,7 +111,8 @@ async function buildAnew(
       try {
         const built = await build(options, journal, file, db, proof);
         proof = built.proof;
-        // What was pending in the live generation came before what had been folded: once more, in one order.
+        // What was pending in the live generation came before what had been folded, or what is set aside has changed:
+        // once more, in one order.
         if (built.passes.some(({ end }) => end === 'stale')) continue;
         const report = reportOf(built, found, dryRun);
         if (!dryRun && mayAnnounce(report, acceptLoss)) {
@@ -175,7 +176,7 @@ async function build(
 ): Promise<Built> {
   const { cancelled = () => false, onFault = () => undefined } = options;
   const meter = new Meter(journal.count(), options.onProgress);
-  const fold = (limits: Pick<RunnerOptions, 'enrolUpTo' | 'leftOut'>): Promise<PassReport> =>
+  const fold = (limits: Pick<RunnerOptions, 'enrolUpTo' | 'leftOut' | 'setAside'>): Promise<PassReport> =>
     inSlices(
       cancelled,
       (stopped) =>
@@ -197,7 +198,8 @@ async function build(
   let proof: Proof = { ...NOT_COMPARED, mismatches: snapshot.mismatches };
   const passes: PassReport[] = [];
   try {
-    passes.push(await fold({ enrolUpTo: snapshot.enrolledSeq, leftOut: snapshot.pending }));
+    const { enrolledSeq: enrolUpTo, pending: leftOut, setAside } = snapshot;
+    passes.push(await fold({ enrolUpTo, leftOut, setAside }));
     if (passes.every(isWhole)) proof = compareWithLive(snapshot, journal);
   } finally {
     snapshot.close();

@@ -3,8 +3,8 @@
  *
  * `pass()` is synchronous and waits on nothing; clock and stop flag are injected, so tests call it directly.
  * One pass:
- *  1. checks that the generation belongs to this journal: another epoch, or another delivery at the seq it has
- *     enrolled up to, is another journal, and the generation is stale;
+ *  1. checks that the generation was folded from this journal, with these exclusions (belonging.ts): otherwise it
+ *     is stale;
  *  2. enrols what it has not seen as pending rows of its own ledger;
  *  3. takes pending deliveries behind a cursor that rises strictly, folds each, and moves on whatever happens:
  *     one that cannot even record its outcome is skipped until the next pass, so a pass always ends (law 9);
@@ -20,8 +20,10 @@ import type { Clock } from '../journal/clock.js';
 import { comparePosition, type DeliveryId, POSITION_ZERO, type Position } from '../journal/position.js';
 import { type Journal, toRecorded } from '../journal/store.js';
 import { deliveryProjection, type FoldContext } from './apply.js';
+import { Belonging } from './belonging.js';
 import { structureMaxOf } from './body.js';
-import { isCircumstance, isDamage, JournalFailure } from './failure.js';
+import { setAsideReasons } from './exclusion-drift.js';
+import { askJournal, isCircumstance, isDamage, JournalFailure } from './failure.js';
 import { FoldStore } from './fold-store.js';
 import { Inheritance, type InheritanceMismatch } from './inheritance.js';
 import {
@@ -32,7 +34,7 @@ import {
   type Outcome,
   type OutcomeSum,
 } from './outcome.js';
-import { FOLD_VERSION, markStale, readMeta } from './readmodel.js';
+import { markStale, readMeta } from './readmodel.js';
 
 /** A fold that takes longer is given up: `deadline`. */
 export const FOLD_DEADLINE_MS = 120_000;
@@ -58,6 +60,8 @@ export interface RunnerOptions {
   /** Only journal rows up to this seq are enrolled, and none of `leftOut`: the oracle folds a fixed prefix. */
   readonly enrolUpTo?: number;
   readonly leftOut?: ReadonlySet<string>;
+  /** Reasons by delivery id: what is set aside, whatever the journal says. The oracle folds what the live one had. */
+  readonly setAside?: ReadonlyMap<string, readonly string[]>;
   /** An attempt to record instead of folding: the delivery killed its worker twice. */
   readonly condemned?: (id: DeliveryId) => Attempt | null;
   readonly beforeFold?: (id: DeliveryId) => void;
@@ -96,12 +100,18 @@ export class Runner {
   readonly #options: RunnerOptions;
   readonly #store: FoldStore;
   readonly #inheritance: Inheritance;
+  readonly #belonging: Belonging;
   readonly #context: FoldContext;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#store = new FoldStore(options.generation);
     this.#inheritance = new Inheritance(options.generation);
+    this.#belonging = new Belonging({
+      journal: options.journal,
+      generation: options.generation,
+      followsExclusions: options.setAside === undefined,
+    });
     this.#context = {
       store: this.#store,
       inheritance: this.#inheritance,
@@ -147,10 +157,10 @@ export class Runner {
       ...state,
     });
     try {
-      const foreign = this.#foreign();
-      if (foreign !== null) {
-        markStale(this.#options.generation, foreign);
-        return report('stale', foreign);
+      const objection = this.#belonging.objection();
+      if (objection !== null) {
+        markStale(this.#options.generation, objection);
+        return report('stale', objection);
       }
       state.enrolled = this.#enrol();
       const end = this.#fold(state);
@@ -164,25 +174,12 @@ export class Runner {
     }
   }
 
-  /** Why the generation is not of this journal or of this fold version; null when it is. */
-  #foreign(): string | null {
-    const { journal, generation } = this.#options;
-    const meta = readMeta(generation);
-    if (meta.stale !== null) return meta.stale;
-    if (meta.foldVersion !== FOLD_VERSION)
-      return `it was built by fold version ${meta.foldVersion}, this is ${FOLD_VERSION}`;
-    if (meta.journalEpoch !== ask(() => journal.meta().epoch))
-      return 'the journal was replaced by another one';
-    if (meta.enrolledSeq === 0) return null;
-    return ask(() => journal.bySeq(meta.enrolledSeq))?.id === meta.enrolledId
-      ? null
-      : 'the journal was restored from another copy';
-  }
-
   #setAside(id: DeliveryId): Attempt | null {
-    const reason = ask(() => this.#options.journal.exclusion(id));
-    if (reason === null) return null;
-    return { type: 'Failed', data: { class: 'excluded', reasons: [`set aside by a person: ${reason}`] } };
+    const { journal, setAside } = this.#options;
+    const reasons = setAside === undefined ? null : (setAside.get(id) ?? null);
+    const reason = setAside === undefined ? askJournal(() => journal.exclusion(id)) : null;
+    const said = reason === null ? reasons : setAsideReasons(reason);
+    return said === null ? null : { type: 'Failed', data: { class: 'excluded', reasons: said } };
   }
 
   #enrol(): number {
@@ -190,7 +187,9 @@ export class Runner {
     let enrolled = 0;
     for (;;) {
       const { enrolledSeq } = readMeta(generation);
-      const rows = ask(() => journal.after(enrolledSeq, ENROL_PAGE)).filter(({ seq }) => seq <= enrolUpTo);
+      const rows = askJournal(() => journal.after(enrolledSeq, ENROL_PAGE)).filter(
+        ({ seq }) => seq <= enrolUpTo,
+      );
       if (rows.length === 0) return enrolled;
       this.#store.ledger.enrol(rows, (id) => leftOut?.has(id) ?? false);
       enrolled += rows.length;
@@ -208,7 +207,7 @@ export class Runner {
       for (const { position, seq } of page) {
         if (stopped()) return { end: 'stopped', reason: null, foldedBelow };
         state.cursor = position;
-        const row = ask(() => journal.bySeq(seq));
+        const row = askJournal(() => journal.bySeq(seq));
         if (row === null || row.id !== position.id) {
           return { end: 'stale', reason: 'the journal was restored from another copy', foldedBelow };
         }
@@ -267,15 +266,6 @@ export function joinPasses(a: PassReport, b: PassReport): PassReport {
 
 const STALE_BY_INHERITANCE =
   'a delivery that turned up late changes the time grouping of deliveries after it';
-
-/** What the journal throws is never the read model's damage nor a delivery's fault: it ends the pass as itself. */
-function ask<T>(question: () => T): T {
-  try {
-    return question();
-  } catch (error) {
-    throw new JournalFailure('the journal cannot be read', { cause: error });
-  }
-}
 
 function circumstanceText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
