@@ -1,4 +1,4 @@
-import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -125,6 +125,118 @@ describe('the events of tokens', () => {
     const lines = readFileSync(folder.tokens, 'utf8').split('\n');
     expect(lines.length).toBe(4);
     expect(JSON.parse(lines[2] ?? '')).toMatchObject({ event: 'revoked' });
+  });
+});
+
+describe('a secret that was made elsewhere', () => {
+  const SECRET = 'sk-Correct_Horse.Battery/Staple+2026';
+
+  it('opens what a token opens, and is written nowhere', () => {
+    const { tokens, folder } = store();
+    const hash = tokens.register(PHONE, `  ${SECRET}\n`);
+    expect(tokens.find(SECRET)).toEqual({ hash, ...PHONE });
+    expect(events(folder)).toMatchObject([{ event: 'added', hash, ...PHONE }]);
+    expect(readFileSync(folder.tokens, 'utf8')).not.toContain(SECRET);
+  });
+
+  it.each([
+    ['is too short', 'x'.repeat(15), '16 to 256 characters; this one has 15'],
+    ['is too long', 'x'.repeat(257), '16 to 256'],
+    ['holds a blank', 'correct horse battery', 'visible ASCII'],
+    ['holds a line end', 'correct-horse\nbattery-staple', 'visible ASCII'],
+    ['is not ASCII', 'pässwort-pässwort', 'visible ASCII'],
+  ])('is refused when it %s, and not repeated', (_what, secret, text) => {
+    const { tokens } = store();
+    expect(() => tokens.register(PHONE, secret)).toThrow(text);
+    expect(() => tokens.register(PHONE, secret)).not.toThrow(secret);
+    expect(tokens.list()).toEqual([]);
+  });
+
+  it('is refused when it is a token already, or was one', () => {
+    const { tokens } = store();
+    const token = tokens.add(PHONE);
+    tokens.register({ ...PHONE, label: 'relay' }, SECRET);
+    tokens.revoke('relay');
+    for (const known of [token, SECRET])
+      expect(() => tokens.register({ ...PHONE, label: 'other' }, known)).toThrow(
+        'a token already, or was one',
+      );
+  });
+
+  it('that was revoked stays so when the journal was lost', () => {
+    const { tokens, journal } = store();
+    tokens.register(PHONE, SECRET);
+    tokens.revoke('phone');
+    journal.db.exec('DELETE FROM token');
+    expect(() => tokens.register(PHONE, SECRET)).toThrow('a token already, or was one');
+  });
+});
+
+describe('putting the notes of tokens and their rows together', () => {
+  const NOTHING = { restored: 0, revoked: 0, noted: 0, unreadable: [] };
+
+  it('brings every token of a lost journal back, the revoked ones revoked', () => {
+    const { tokens, journal, clock } = store();
+    const phone = tokens.add(PHONE);
+    const panel = tokens.add({ label: 'panel', scope: 'read', profile: 'her' });
+    clock.set(NOON + 7);
+    tokens.revoke('panel');
+    const before = tokens.list();
+    journal.db.exec('DELETE FROM token');
+    expect(tokens.reconcile()).toEqual({ ...NOTHING, restored: 2 });
+    expect(tokens.list()).toEqual(before);
+    expect(tokens.find(phone)).toMatchObject(PHONE);
+    expect(tokens.find(panel)).toBeNull();
+    expect(tokens.reconcile()).toEqual(NOTHING);
+  });
+
+  it('revokes again what an older copy of the journal takes for valid', () => {
+    const { tokens, journal } = store();
+    const phone = tokens.add(PHONE);
+    tokens.revoke('phone');
+    journal.db.exec('UPDATE token SET revoked_at = NULL');
+    expect(tokens.find(phone)).not.toBeNull();
+    expect(tokens.reconcile()).toEqual({ ...NOTHING, revoked: 1 });
+    expect(tokens.find(phone)).toBeNull();
+    expect(tokens.reconcile()).toEqual(NOTHING);
+  });
+
+  it('writes the events of rows that the notes do not know', () => {
+    const { tokens, folder } = store();
+    tokens.add(PHONE);
+    tokens.revoke('phone');
+    const before = events(folder);
+    rmSync(folder.tokens);
+    expect(tokens.reconcile()).toEqual({ ...NOTHING, noted: 2 });
+    expect(events(folder)).toEqual(before);
+    expect(tokens.reconcile()).toEqual(NOTHING);
+  });
+
+  it('keeps a revocation that stands before its token in the file, and one without a token makes none', () => {
+    const { tokens, folder } = store();
+    const phone = tokens.add(PHONE);
+    const added = readFileSync(folder.tokens, 'utf8');
+    const hash = tokens.list()[0]?.hash ?? '';
+    const revoked = (of: string) => `{"event":"revoked","at":"2026-11-30T11:00:00.000000Z","hash":"${of}"}\n`;
+    writeFileSync(folder.tokens, `${revoked(hash)}${revoked('0'.repeat(64))}${added}`);
+    expect(tokens.reconcile()).toEqual({ ...NOTHING, revoked: 1 });
+    expect(tokens.find(phone)).toBeNull();
+    expect(tokens.list()).toHaveLength(1);
+  });
+
+  it('reports lines that cannot be read, without what is in them', () => {
+    const { tokens, folder, journal } = store();
+    tokens.add(PHONE);
+    appendFileSync(folder.tokens, '{"event":"added","hash":"secret"}\n{"event":"add');
+    journal.db.exec('DELETE FROM token');
+    expect(tokens.reconcile()).toEqual({
+      ...NOTHING,
+      restored: 1,
+      unreadable: [
+        { file: 'tokens.jsonl', line: 2, reason: 'it is no event that this version knows' },
+        { file: 'tokens.jsonl', line: 3, reason: 'it was cut short by a crash' },
+      ],
+    });
   });
 });
 
