@@ -3,7 +3,6 @@ import {
   closeSync,
   cpSync,
   existsSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -17,7 +16,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ExclusionStore } from '../../src/journal/exclusions.js';
 import { type FileLayer, nodeFiles } from '../../src/journal/files.js';
-import { type DataFolder, dataFolder } from '../../src/journal/folder.js';
+import type { DataFolder } from '../../src/journal/folder.js';
 import { acquireLock } from '../../src/journal/lock.js';
 import { type RecoverReport, recoverJournal } from '../../src/journal/recover.js';
 import { putInPlace } from '../../src/journal/replace-journal.js';
@@ -391,12 +390,5 @@ describe('a recovery that a crash cuts short', () => {
     expect(after.tokens.find(token)).toMatchObject({ label: 'in between' });
     expect(after.journal.byId(row.id)).toMatchObject({ receivedAt: row.receivedAt });
     expect(asides(before.folder)).toHaveLength(2);
-  });
-
-  it('does not begin anything when nothing waits', () => {
-    const folder = dataFolder(tmpData().root);
-    mkdirSync(folder.root, { recursive: true });
-    expect(putInPlace(folder, nodeFiles, clock)).toBeNull();
-    expect(inRoot(folder)).toEqual([]);
   });
 });
