@@ -109,7 +109,7 @@ function program(): Command {
     'exclude <id>',
     'set a delivery aside: its numbers no longer count',
     (context, [id], flags) => journalExclude(context, id ?? '', text(flags.reason)),
-  ).requiredOption('--reason <text>', 'why, for whoever looks at it later');
+  ).option('--reason <text>', 'why, for whoever looks at it later', 'no reason was given');
   command(journal, 'include <id>', 'take back a delivery that was set aside', (context, [id]) =>
     journalInclude(context, id ?? ''),
   );

@@ -249,14 +249,18 @@ function reportOf({ proof, passes }: Built, found: Found, dryRun: boolean): Rebu
   return { ...report, exitCode: exitCode(report, found, dryRun) };
 }
 
-/** 3 beats 1 beats 4 (design §8); a lost body explains the rows that differ, and is 1. */
+/**
+ * 3 beats 1 beats 4 (design §8); a lost body explains the rows that differ, and is 1. A live generation that cannot be
+ * compared is no proof for a verify; a rebuild replaces it, whatever it held.
+ */
 function exitCode(
   report: Omit<RebuildReport, 'exitCode'>,
   { damaged, orphans }: Found,
   dryRun: boolean,
 ): RebuildReport['exitCode'] {
   if (report.lost.length > 0) return 1;
-  if (report.differences.length > 0 || report.mismatches.length > 0 || report.unreadable !== null) return 3;
+  const isUnproved = dryRun && report.unreadable !== null;
+  if (report.differences.length > 0 || report.mismatches.length > 0 || isUnproved) return 3;
   const code = exitCodeOf(report.outcomes);
   if (code === 1 || damaged.length > 0 || (dryRun && orphans.length > 0)) return 1;
   const unfinished = report.cancelled || report.stoppedBy !== null || report.deferred.length > 0;

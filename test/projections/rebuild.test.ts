@@ -134,6 +134,18 @@ describe('rebuild', () => {
     expect(existsSync(join(lab.folder.readmodel, 'READY'))).toBe(false);
   });
 
+  it('replaces a read model of another journal: nothing could be compared, and nothing is wrong', async () => {
+    lab.add({ body: hourly });
+    await run();
+    edit("UPDATE generation SET journal_epoch = 'another'");
+    expect(await verify()).toMatchObject({
+      exitCode: 3,
+      unreadable: expect.stringContaining('another journal'),
+    });
+    expect(await run()).toMatchObject({ exitCode: 0, result: 'switched', compared: false });
+    expect(await verify()).toMatchObject({ exitCode: 0, compared: true });
+  });
+
   it('counts progress up to the total', async () => {
     for (let i = 0; i < 3; i++) lab.add({ body: hourly });
     const told: number[] = [];
