@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { HealthlogError } from '../journal/errors.js';
 import { PARSE_STATUSES, RECORDED_CLASSES } from '../projections/outcome.js';
 import { journalExclude, journalInclude } from './commands/exclude.js';
+import { importFiles } from './commands/import.js';
 import { journalCat, journalList, journalShow, type ListFlags } from './commands/journal.js';
 import { runRebuild } from './commands/rebuild.js';
 import { journalRecover } from './commands/recover.js';
@@ -15,6 +16,7 @@ import { serve } from './commands/serve.js';
 import { status } from './commands/status.js';
 import { tokenAdd, tokenList, tokenRevoke } from './commands/token.js';
 import { type CommonFlags, type Context, contextOf } from './context.js';
+import type { ImportFlags } from './import/flags.js';
 import { quietPipe, tellError } from './output.js';
 import { DATA, resolveSetting, SERVE, type ServeSettings } from './settings.js';
 
@@ -34,7 +36,8 @@ function command(parent: Command, usage: string, description: string, run: Run):
     .option('--data <dir>', `${DATA.help} (${DATA.env}, default ${DATA.fallback})`)
     .option('--json', 'print JSON, one object per line');
   made.action(async (...given: unknown[]) => {
-    const args = given.filter((item): item is string => typeof item === 'string');
+    // A list of arguments comes as one.
+    const args = given.flat().filter((item): item is string => typeof item === 'string');
     const flags: CommonFlags & Record<string, unknown> = made.opts();
     try {
       exitCode = await run(contextOf(flags, process.env), args, flags);
@@ -117,6 +120,17 @@ function program(): Command {
     journalRecover(context),
   );
 
+  command(root, 'import [file...]', 'take old files into the journal', (context, args, flags) =>
+    importFiles(context, args, importFlags(flags)),
+  )
+    .option('--automation <id>', 'the automation they belong to')
+    .option('--aggregation <grouping>', 'how they were grouped: Days, Hours, Minutes …')
+    .option('--period <period>', 'the period they cover: Today, Yesterday, Previous 7 Days …')
+    .option('--as-of <time>', 'when they were made; their newest date when not given')
+    .option('--profile <name>', 'whose data it is; "me" when not given')
+    .option('--again', 'record them although they are known')
+    .option('--no-wait', 'do not wait until they are folded');
+
   command(
     root,
     'rebuild',
@@ -169,6 +183,16 @@ function listFlags(flags: Record<string, unknown>): ListFlags {
     text(flags[name]),
   ]);
   return { ...Object.fromEntries(given), all: flags.all === true };
+}
+
+const IMPORT_FLAGS = ['automation', 'aggregation', 'period', 'asOf', 'profile'] as const;
+
+function importFlags(flags: Record<string, unknown>): ImportFlags {
+  const given = IMPORT_FLAGS.filter((name) => typeof flags[name] === 'string').map((name) => [
+    name,
+    text(flags[name]),
+  ]);
+  return { ...Object.fromEntries(given), again: flags.again === true, wait: flags.wait !== false };
 }
 
 function version(): string {

@@ -98,6 +98,11 @@ export function parseArchivePath(rel: string): { position: Position; sha16: stri
   return stamp.startsWith(`${year}${month}${day}T`) ? { position: { receivedAt, id }, sha16 } : null;
 }
 
+/** The same for a file that was carried away from its day folder: its name alone. */
+export function parseArchiveName(name: string): { position: Position; sha16: string } | null {
+  return parseArchivePath(`${name.slice(0, 4)}/${name.slice(4, 6)}/${name.slice(6, 8)}/${name}`);
+}
+
 /** The first gzip member: one line of JSON, the line feed inside. */
 export function encodeHeader(header: ArchiveHeader): Buffer {
   const line = JSON.stringify({
@@ -152,8 +157,21 @@ function parseHeader(rel: string, line: string): ArchiveHeader {
   };
 }
 
+/** How the line of every archive file begins, so that a body of any other kind need not be searched for its end. */
+export const ARCHIVE_LINE_START = '{"format":';
+
+/** What a file's first line says, when it is that of an archive file; null for every other line. */
+export function readArchiveLine(line: string): ArchiveHeader | null {
+  try {
+    return parseHeader('', line);
+  } catch (error) {
+    if (error instanceof ArchiveDamaged) return null;
+    throw error;
+  }
+}
+
 /** Node takes at most 16 KiB of headers; escaped as JSON and with names of profiles that is far below this. */
-const HEADER_BYTES_MAX = 256 * 1024;
+export const HEADER_BYTES_MAX = 256 * 1024;
 /** Room for the usual first line. A longer one costs a second chunk, nothing else. */
 const HEADER_SLACK_BYTES = 8 * 1024;
 /** Deflate cannot do better than this, so a damaged length field cannot ask for more memory. */

@@ -176,6 +176,18 @@ export const ERRORS = {
     message: 'The body of delivery {id} cannot be given back: {reason}.',
     hint: 'Put the archive file back from a backup. "healthlog verify" lists every body that is missing or damaged.',
   },
+  file_unreadable: {
+    status: 400,
+    exitCode: 1,
+    message: 'The file cannot be read: {reason}. Nothing of it was stored.',
+    hint: 'Check the spelling of the path, and that the file belongs to the user who runs this.',
+  },
+  file_damaged: {
+    status: 400,
+    exitCode: 1,
+    message: 'The file is damaged: {reason}. Nothing of it was stored.',
+    hint: 'Copy or export it once more. What a damaged ZIP file still gives can be unpacked and imported file by file.',
+  },
   bad_journal: {
     status: 503,
     exitCode: 1,

@@ -45,6 +45,8 @@ export interface RunnerStatus {
   readonly rebuild: { readonly done: number; readonly total: number } | null;
   /** How often the worker had to be started again. */
   readonly restarts: number;
+  /** True from a death of the worker until the next one has spoken. */
+  readonly restarting: boolean;
   /** True once the first pass has begun. */
   readonly begun: boolean;
 }
@@ -89,7 +91,14 @@ class RunnerHandle implements RunnerThread {
   readonly #watchdog: NodeJS.Timeout;
   #worker: Worker | null = null;
   #restartTimer: NodeJS.Timeout | null = null;
-  #status: RunnerStatus = { state: 'starting', reason: null, rebuild: null, restarts: 0, begun: false };
+  #status: RunnerStatus = {
+    state: 'starting',
+    reason: null,
+    rebuild: null,
+    restarts: 0,
+    restarting: false,
+    begun: false,
+  };
   #lastDeath: WorkerDeath | null = null;
   #deathsInARow = 0;
   #fold = { count: 0, sinceMs: 0 };
@@ -188,7 +197,13 @@ class RunnerHandle implements RunnerThread {
     this.#terminated = null;
     this.#deathsInARow += 1;
     const reason = `the fold's worker died and is started again (${death?.text ?? `exit code ${code}`})`;
-    this.#status = { ...this.#status, state: 'waiting', reason, restarts: this.#status.restarts + 1 };
+    this.#status = {
+      ...this.#status,
+      state: 'waiting',
+      reason,
+      restarts: this.#status.restarts + 1,
+      restarting: true,
+    };
     this.#options.log.error({ code, kind: this.#lastDeath, restarts: this.#status.restarts }, reason);
     // A fold cut short leaves the counter odd; the next worker begins even.
     if (Atomics.load(this.#flags, FOLDS) % 2 !== 0) Atomics.add(this.#flags, FOLDS, 1);
@@ -218,7 +233,7 @@ class RunnerHandle implements RunnerThread {
         const begun = this.#status.begun || state !== 'starting';
         // Only a pass that came to rest shows that the worker is well again.
         if (state === 'idle') this.#deathsInARow = 0;
-        this.#status = { ...this.#status, state, reason, rebuild, begun };
+        this.#status = { ...this.#status, state, reason, rebuild, restarting: false, begun };
         return;
       }
       case 'folded': {

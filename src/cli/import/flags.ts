@@ -1,0 +1,75 @@
+/**
+ * Flags of `import`. What they say of a file goes into the kept headers of its delivery, so that the fold, which sees
+ * only the archive, reads it where the phone would have said it. What the fold would not understand is refused here:
+ * a misspelt grouping would be found when the numbers are wrong.
+ */
+import { HealthlogError } from '../../journal/errors.js';
+import type { Micros } from '../../journal/position.js';
+import { declaredLayer, foldHeader } from '../../projections/layer.js';
+import { alignedPeriod } from '../../projections/period.js';
+import { readAsOf } from './as-of.js';
+
+/** As typed; absent when not given. */
+export interface ImportFlags {
+  readonly automation?: string;
+  readonly aggregation?: string;
+  readonly period?: string;
+  readonly asOf?: string;
+  readonly profile?: string;
+  readonly again: boolean;
+  /** False: leave the folding to the service, or to the next start. */
+  readonly wait: boolean;
+}
+
+/** What the person says of the files; null is not said. */
+export interface Said {
+  readonly automation: string | null;
+  readonly aggregation: string | null;
+  readonly period: string | null;
+  /** When the file was made. */
+  readonly asOf: Micros | null;
+  readonly profile: string | null;
+}
+
+const GROUPINGS = 'Default, Seconds, Minutes, Hours, Days, Weeks, Months or Years';
+const PERIODS = 'Default, Today, Yesterday, Previous 7 Days (or any other number of days) or Since Last Sync';
+
+/** @throws HealthlogError usage, listing what is known */
+export function readFlags(flags: ImportFlags, now: Micros): Said {
+  const automation = textOf('--automation', flags.automation);
+  const aggregation = textOf('--aggregation', flags.aggregation);
+  const period = textOf('--period', flags.period);
+  if (aggregation !== null && declaredLayer(aggregation) === null) {
+    throw unknownWord('--aggregation', aggregation, GROUPINGS);
+  }
+  if (period !== null && alignedPeriod(period) === null && foldHeader(period) !== 'sincelastsync') {
+    throw unknownWord('--period', period, PERIODS);
+  }
+  return {
+    automation,
+    aggregation,
+    period,
+    asOf: flags.asOf === undefined ? null : readAsOf(flags.asOf, now),
+    profile: textOf('--profile', flags.profile),
+  };
+}
+
+/** The headers that stand for what was said. */
+export function saidHeaders({ automation, aggregation, period }: Said): Record<string, string> {
+  return {
+    ...(automation === null ? {} : { 'automation-id': automation }),
+    ...(aggregation === null ? {} : { 'automation-aggregation': aggregation }),
+    ...(period === null ? {} : { 'automation-period': period }),
+  };
+}
+
+function textOf(flag: string, given: string | undefined): string | null {
+  if (given === undefined) return null;
+  const text = given.trim();
+  if (text === '') throw new HealthlogError('usage', { reason: `${flag} cannot be empty.` });
+  return text;
+}
+
+function unknownWord(flag: string, given: string, known: string): HealthlogError {
+  return new HealthlogError('usage', { reason: `${flag} cannot be "${given}": it is ${known}.` });
+}

@@ -1,0 +1,60 @@
+/**
+ * Owner: what import does when no service owns the data folder. It takes the lock, as `serve` does, puts right what a
+ * crash may have left, and can fold by the service's own worker.
+ */
+import { HealthlogError } from '../../journal/errors.js';
+import { acquireLock, type Lock } from '../../journal/lock.js';
+import { adoptOrphans, sweepIncoming } from '../../journal/reconcile.js';
+import { Journal } from '../../journal/store.js';
+import { currentGeneration, makeFirstGeneration } from '../../projections/generations.js';
+import { type RunnerThread, startRunner } from '../../projections/thread.js';
+import type { Context } from '../context.js';
+import { say } from '../output.js';
+import { resolveSetting, SERVE } from '../settings.js';
+
+/** Null when a service, or another import, owns the folder. */
+export function becomeOwner({ folder, clock }: Context): Lock | null {
+  const lock = tryLock(() => acquireLock(folder, clock));
+  if (lock === null) return null;
+  try {
+    const journal = Journal.open(folder, 'write');
+    try {
+      sweepIncoming(folder);
+      const { adopted, damaged } = adoptOrphans({ folder, journal });
+      if (adopted.length > 0) say(`Took in ${adopted.length} bodies of the archive that had no journal row.`);
+      for (const { path, reason } of damaged)
+        say(`The archive file ${path} has no journal row and is damaged (${reason}); it stays where it is.`);
+      if (journal.count() === 0 && currentGeneration(folder) === null)
+        makeFirstGeneration(folder, journal.meta().epoch);
+    } finally {
+      journal.close();
+    }
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+  return lock;
+}
+
+function tryLock(acquire: () => Lock): Lock | null {
+  try {
+    return acquire();
+  } catch (error) {
+    if (error instanceof HealthlogError && error.code === 'locked') return null;
+    throw error;
+  }
+}
+
+/** The worker of the service. Only while the lock is held. */
+export function startFolding({ folder, env }: Context): RunnerThread {
+  const memoryMb = resolveSetting(SERVE.foldMemory, undefined, env);
+  return startRunner({
+    folder,
+    log: {
+      info: () => undefined,
+      warn: (_fields, text) => say(`healthlog: ${text}`),
+      error: (fields, text) => say(`healthlog: ${text} ${JSON.stringify(fields)}`),
+    },
+    ...(memoryMb === null ? {} : { memoryMb }),
+  });
+}
