@@ -16,10 +16,11 @@ const WORDS = new Map([
   ['ENAMETOOLONG', 'its name is too long'],
 ]);
 
-/** The error of the catalogue for a file that cannot be read; what has no code of the platform stays what it is. */
+/** The error of the catalogue for a file that cannot be read; what the platform did not say stays what it is. */
 export function fileError(error: unknown): unknown {
   const code = error instanceof HealthlogError ? null : platformCode(error);
-  if (code === null) return error;
+  // Node's own complaints (ERR_) and those of zlib (Z_) are not about reading.
+  if (code === null || !/^E(?!RR_)/.test(code)) return error;
   return new HealthlogError('file_unreadable', { reason: WORDS.get(code) ?? code }, { cause: error });
 }
 

@@ -43,10 +43,14 @@ export async function* takeAll(found: readonly Found[], deps: TakeDeps): AsyncGe
       yield { result: 'not_imported', shown: one.shown, error: null };
       continue;
     }
+    let isFirst = true;
     for await (const met of piecesIn(one, deps)) {
+      // What was being read when the wish came is the file at hand.
+      const ends = ended || (!isFirst && deps.stopped());
+      isFirst = false;
       if (met.kind === 'left_out') yield { result: 'left_out', shown: met.shown, reason: met.reason };
       else if (met.kind === 'refused') yield { result: 'refused', shown: met.shown, error: met.error };
-      else if (ended || deps.stopped()) yield { result: 'not_imported', shown: met.shown, error: null };
+      else if (ends) yield { result: 'not_imported', shown: met.shown, error: null };
       else {
         const taken = await take(met, deps.acceptor(), deps);
         ended = taken.result === 'not_imported';
