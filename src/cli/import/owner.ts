@@ -21,7 +21,8 @@ export function becomeOwner({ folder, clock }: Context): Lock | null {
     try {
       sweepIncoming(folder);
       const { adopted, damaged } = adoptOrphans({ folder, journal });
-      if (adopted.length > 0) say(`Took in ${adopted.length} bodies of the archive that had no journal row.`);
+      if (adopted.length > 0)
+        say(`Took in bodies of the archive that had no journal row: ${adopted.length}.`);
       for (const { path, reason } of damaged)
         say(`The archive file ${path} has no journal row and is damaged (${reason}); it stays where it is.`);
       if (journal.count() === 0 && currentGeneration(folder) === null)
