@@ -1,7 +1,6 @@
-/** `healthlog import` as people run it: beside a service and without one, twice, at the same moment, and stopped. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+/** `healthlog import` as people run it: beside a service and without one, twice, and at the same moment. */
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
@@ -9,79 +8,24 @@ import BetterSqlite3 from 'better-sqlite3';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { dataFolder } from '../../src/journal/folder.js';
+import {
+  children,
+  endAll,
+  lines,
+  newData,
+  Running,
+  summary,
+  WEEK_FLAGS,
+  week,
+} from '../support/import-run.js';
 import { body, files, rows } from '../support/importing.js';
-import { healthlog, type Outcome, Service, stopAll } from '../support/service.js';
+import { healthlog, Service } from '../support/service.js';
 import { tmpDir } from '../support/tmp.js';
 import { zipOf } from '../support/zip.js';
 
-const PROGRAM = fileURLToPath(new URL('../../bin/healthlog', import.meta.url));
 const FIXTURES = fileURLToPath(new URL('../fixtures', import.meta.url));
 
-const children = new Set<ChildProcess>();
-afterEach(async () => {
-  for (const child of children) child.kill('SIGKILL');
-  children.clear();
-  await stopAll();
-});
-
-class Running {
-  readonly child: ChildProcess;
-  readonly #done: Promise<Outcome>;
-
-  constructor(args: readonly string[], stdin?: Buffer) {
-    const child = spawn(process.execPath, [PROGRAM, 'import', ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
-    children.add(child);
-    this.child = child;
-    this.#done = this.#collect(child);
-    child.stdin.on('error', () => undefined).end(stdin);
-  }
-
-  async #collect(child: ChildProcess): Promise<Outcome> {
-    let stdout = '';
-    let stderr = '';
-    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      stdout += text;
-    });
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      stderr += text;
-    });
-    await once(child, 'close');
-    return { code: child.exitCode, stdout, stderr };
-  }
-
-  ended(): Promise<Outcome> {
-    return this.#done;
-  }
-}
-
-function newData(): string {
-  return join(tmpDir(), 'data');
-}
-
-function lines(stdout: string): Record<string, unknown>[] {
-  return stdout
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line));
-}
-
-const summarySchema = z.object({ summary: z.record(z.string(), z.unknown()) });
-
-function summary(stdout: string): Record<string, unknown> {
-  return summarySchema.parse(lines(stdout).at(-1)).summary;
-}
-
-/** One automation of days: a week, a single dense metric. */
-function week(steps: number, until: string): string {
-  const last = Date.parse(`${until}T00:00:00Z`);
-  const data = [6, 5, 4, 3, 2, 1, 0].map((back) => ({
-    date: `${new Date(last - back * 86_400_000).toISOString().slice(0, 10)} 00:00:00 +0000`,
-    qty: steps,
-  }));
-  return JSON.stringify({ data: { metrics: [{ name: 'step_count', units: 'count', data }] } });
-}
-
-const WEEK_FLAGS = ['--aggregation', 'Days', '--period', 'Previous 7 Days'];
+afterEach(endAll);
 
 const pageSchema = z.object({
   items: z.array(z.looseObject({ start: z.string() })),
@@ -345,99 +289,4 @@ describe('the position of an import is now, its evidence is when the file was ma
     for (const { metric } of list)
       expect(await days(imported, metric), metric).toEqual(await days(posted, metric));
   });
-});
-
-describe('what is said at the end', () => {
-  it('names what was refused and why, takes the rest, and ends with 1', () => {
-    const data = newData();
-    const root = files({
-      'a.json': week(1, '2026-03-10'),
-      'b.json': '',
-      'c.json': '{"data":',
-      'd.csv': 'Date\n',
-    });
-    const args = ['import', root, 'nowhere', '--data', data, ...WEEK_FLAGS];
-    const { code, stdout } = healthlog(args);
-    expect(code).toBe(1);
-    expect(stdout).toContain('b.json was refused: The body is empty.');
-    expect(stdout).toContain('c.json was refused: The body stops in the middle');
-    expect(stdout).toContain('nowhere was refused: The file cannot be read: there is no such file.');
-    expect(stdout.match(/what to do: /g)?.length).toBe(4);
-    expect(stdout).toContain('d.csv is in, as delivery');
-    expect(stdout).toMatch(/^refused {8}3$/m);
-    const asJson = lines(healthlog([...args, '--json']).stdout);
-    expect(asJson).toContainEqual(
-      expect.objectContaining({ result: 'refused', error: expect.objectContaining({ code: 'empty_body' }) }),
-    );
-    expect(asJson.at(-1)).toMatchObject({
-      summary: { imported: 0, known: 2, refused: 3, failed: 1, exit_code: 1 },
-    });
-  });
-
-  it.each([
-    [[], 'No file was named'],
-    [['-', '-'], 'can be read once'],
-    [['x', '--aggregation', 'none'], 'Seconds, Minutes, Hours, Days'],
-    [['x', '--period', 'lately'], 'Since Last Sync'],
-    [['x', '--as-of', '2199-01-01'], 'in the future'],
-  ])('a mistake of typing is told with what is known: %j', (args, text) => {
-    const data = newData();
-    const { code, stderr } = healthlog(['import', '--data', data, ...args]);
-    expect(code).toBe(2);
-    expect(stderr).toContain(text);
-    expect(existsSync(data)).toBe(false);
-  });
-
-  it('standard input is a file like any other', async () => {
-    const data = newData();
-    const stdin = Buffer.from(week(1, '2026-03-10'));
-    const { code, stdout } = await new Running(['-', '--data', data, '--json', ...WEEK_FLAGS], stdin).ended();
-    expect([code, lines(stdout)[0]]).toMatchObject([
-      0,
-      { file: '-', result: 'imported', parse_status: 'parsed' },
-    ]);
-  });
-});
-
-describe('a signal', () => {
-  it.each(['SIGINT', 'SIGTERM'] as const)(
-    '%s ends the import after the file at hand, and what is not in is named: exit code 4',
-    async (signal) => {
-      const data = newData();
-      const root = files({ 'a.json': week(1, '2026-03-10'), 'c.json': week(3, '2026-03-10') });
-      const fifo = join(tmpDir(), 'pipe');
-      execFileSync('mkfifo', [fifo]);
-      mkdirSync(join(root, 'd'));
-      writeFileSync(join(root, 'd/e.json'), week(4, '2026-03-10'));
-      const args = [
-        join(root, 'a.json'),
-        fifo,
-        join(root, 'c.json'),
-        join(root, 'd'),
-        '--data',
-        data,
-        ...WEEK_FLAGS,
-      ];
-      const running = new Running(args);
-      // Opening the pipe for writing waits until the import reads from it; then a.json is in.
-      const pipe = spawn('sh', ['-c', 'exec 3>"$0"; echo open; cat >&3', fifo], {
-        stdio: ['pipe', 'pipe', 'inherit'],
-      });
-      children.add(pipe);
-      await once(pipe.stdout, 'data');
-      running.child.kill(signal);
-      pipe.stdin.end(week(2, '2026-03-10'));
-      const { code, stdout } = await running.ended();
-      expect(code).toBe(4);
-      expect(stdout).toContain('The run was ended. Not imported:');
-      expect(stdout).toMatch(/c\.json$/m);
-      expect(stdout).toMatch(/e\.json$/m);
-      expect(rows(dataFolder(data)).length).toBe(2);
-      expect(readdirSync(join(data, 'archive/incoming'))).toEqual([]);
-      const rest = healthlog(['import', root, '--data', data, '--json', ...WEEK_FLAGS]);
-      expect([rest.code, summary(rest.stdout)]).toMatchObject([0, { imported: 2, known: 1, pending: 0 }]);
-      expect(rows(dataFolder(data)).length).toBe(4);
-      expect(healthlog(['verify', '--data', data]).code).toBe(0);
-    },
-  );
 });

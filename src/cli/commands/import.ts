@@ -41,7 +41,8 @@ export async function importFiles(
   try {
     await takeIn({ context, found, said, flags, report, outcomes, progress, stopped: stop.asked });
     const awaited = outcomes.waiting;
-    if (flags.wait && awaited > 0) {
+    if (!flags.wait) outcomes.look(true);
+    else if (awaited > 0) {
       const onLook = (): void => progress.folded(awaited - outcomes.waiting, awaited);
       const end = await waitForOutcomes({ context, outcomes, stopped: stop.asked, onLook });
       report.pendingReason = end.reason;
@@ -51,7 +52,7 @@ export async function importFiles(
       report.addOutcome(one);
       if (context.json) printJson(jsonLine(one));
     }
-    report.cancelled = stop.asked() && (report.notImported.length > 0 || report.pending.length > 0);
+    report.cancelled = stop.asked() && report.isUnfinished;
   } finally {
     progress.end();
     stop.end();
@@ -106,7 +107,7 @@ async function takeIn({
       now: () => clock.now(),
       bytesMax: FOLD_BODY_BYTES_MAX,
     })) {
-      done += 1;
+      if (taken.result !== 'left_out') done += 1;
       progress.files(done, Math.max(done, files));
       if ('row' in taken) outcomes.await(taken);
       else tell(taken);
@@ -132,19 +133,24 @@ function openAcceptor(context: Context): Acceptor {
   });
 }
 
-/** The first signal is a wish, seen between two files; the second one ends the process, as without us. */
+/** The first signal is a wish, seen between two files; a second one, of either kind, ends the process at once. */
 function stopping(): { asked: () => boolean; end: () => void } {
   let asked = false;
-  const ask = (): void => {
+  const ask = (signal: NodeJS.Signals): void => {
+    if (asked) {
+      // Not exit(): that waits for a thread that reads from a pipe nobody writes to.
+      end();
+      process.kill(process.pid, signal);
+      return;
+    }
     asked = true;
+    say('Ending after the file at hand. A second signal ends at once.');
   };
-  process.once('SIGINT', ask);
-  process.once('SIGTERM', ask);
-  return {
-    asked: () => asked,
-    end: () => {
-      process.off('SIGINT', ask);
-      process.off('SIGTERM', ask);
-    },
+  const end = (): void => {
+    process.off('SIGINT', ask);
+    process.off('SIGTERM', ask);
   };
+  process.on('SIGINT', ask);
+  process.on('SIGTERM', ask);
+  return { asked: () => asked, end };
 }

@@ -26,7 +26,7 @@ export class Report {
   cancelled = false;
   readonly #waits: boolean;
 
-  /** @param waits pending outcomes count, because the run waits for them */
+  /** @param waits outcomes count, because the run waits for them */
   constructor(waits: boolean) {
     this.#waits = waits;
   }
@@ -73,10 +73,15 @@ export class Report {
     );
   }
 
+  /** Something is not in, or has not the outcome that was waited for. */
+  get isUnfinished(): boolean {
+    return this.notImported.length > 0 || (this.#waits && this.pending.length > 0);
+  }
+
   get exitCode(): number {
     const broke = this.notImported.some(({ error }) => error !== null);
-    if (this.refused.length > 0 || broke || this.failed.length > 0) return 1;
-    return this.cancelled || (this.#waits && this.pending.length > 0) ? 4 : 0;
+    if (this.refused.length > 0 || broke || (this.#waits && this.failed.length > 0)) return 1;
+    return this.isUnfinished ? 4 : 0;
   }
 }
 
