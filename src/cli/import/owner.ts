@@ -3,8 +3,11 @@
  * crash may have left, and can fold by the service's own worker.
  */
 import { HealthlogError } from '../../journal/errors.js';
+import { nodeFiles } from '../../journal/files.js';
 import { acquireLock, type Lock } from '../../journal/lock.js';
 import { adoptOrphans, sweepIncoming } from '../../journal/reconcile.js';
+import { hadToReconcile, reconcileNotes } from '../../journal/reconcile-notes.js';
+import { putInPlace } from '../../journal/replace-journal.js';
 import { Journal } from '../../journal/store.js';
 import { currentGeneration, makeFirstGeneration } from '../../projections/generations.js';
 import { type RunnerThread, startRunner } from '../../projections/thread.js';
@@ -17,6 +20,8 @@ export function becomeOwner({ folder, clock }: Context): Lock | null {
   const lock = tryLock(() => acquireLock(folder, clock));
   if (lock === null) return null;
   try {
+    if (putInPlace(folder, nodeFiles, clock) !== null)
+      say('Finished a recovery that was cut short: the journal is the one made from the archive.');
     const journal = Journal.open(folder, 'write');
     try {
       sweepIncoming(folder);
@@ -25,6 +30,8 @@ export function becomeOwner({ folder, clock }: Context): Lock | null {
         say(`Took in bodies of the archive that had no journal row: ${adopted.length}.`);
       for (const { path, reason } of damaged)
         say(`The archive file ${path} has no journal row and is damaged (${reason}); it stays where it is.`);
+      if (hadToReconcile(reconcileNotes(journal, folder, nodeFiles, clock)))
+        say('Put together what the journal and the archive knew of tokens and of deliveries set aside.');
       if (journal.count() === 0 && currentGeneration(folder) === null)
         makeFirstGeneration(folder, journal.meta().epoch);
     } finally {
