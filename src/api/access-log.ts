@@ -4,6 +4,8 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RunnerLog } from '../projections/thread.js';
+import { clientAddress } from './client.js';
+import { shownPath } from './url.js';
 
 /** What the ingest route adds to its line. */
 export interface IngestNote {
@@ -12,6 +14,10 @@ export interface IngestNote {
   readonly bodyBytes?: number;
   /** The client went away before its last byte, after so many. */
   readonly abortedAfterBytes?: number;
+  /** The upload was refused in the middle, after so many bytes. */
+  readonly refusedAfterBytes?: number;
+  /** The upload was ended because the stop budget had run out. */
+  readonly isCutByStop?: true;
 }
 
 /** What becomes of an upload whose connection may be gone long before it is recorded. */
@@ -22,36 +28,34 @@ export function noteIngest(request: FastifyRequest, note: Promise<IngestNote>): 
   notes.set(request, note);
 }
 
-export function logWhenClosed(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  log: RunnerLog,
-  isStopping: () => boolean,
-): void {
+export function logWhenClosed(request: FastifyRequest, reply: FastifyReply, log: RunnerLog): void {
   const startedMs = performance.now();
+  // A connection that is gone has no address any more.
+  const remote = clientAddress(request);
+  const { socket } = request.raw;
   reply.raw.once('close', async () => {
-    const note = (await notes.get(request)) ?? {};
     const finished = reply.raw.writableFinished;
+    const isHalfClosed = socket.readableEnded;
+    const { isCutByStop, ...note } = (await notes.get(request)) ?? {};
     const fields = {
       method: request.method,
-      path: pathOf(request.url),
-      ...(finished ? { status: reply.raw.statusCode } : {}),
+      path: shownPath(request.originalUrl),
+      // Who went away in the middle is told as well, in case it still listens, but was not answered.
+      ...(finished && note.abortedAfterBytes === undefined ? { status: reply.raw.statusCode } : {}),
       ms: Math.round(performance.now() - startedMs),
-      remote: request.ip,
+      remote,
       ...note,
     };
-    if (note.abortedAfterBytes !== undefined) log.warn(fields, isStopping() ? CUT_BY_US : CUT_BY_CLIENT);
+    if (isCutByStop === true) log.warn(fields, CUT_BY_US);
+    else if (note.abortedAfterBytes !== undefined) log.warn(fields, CUT_BY_CLIENT);
+    else if (note.delivery !== undefined && !finished) log.warn(fields, 'recorded, answer not delivered');
+    else if (note.delivery !== undefined && isHalfClosed) log.warn(fields, SENT_AFTER_CLOSE);
     else if (finished) log.info(fields, 'request');
-    else if (note.delivery !== undefined) log.warn(fields, 'recorded, answer not delivered');
     else log.warn(fields, 'answer not delivered');
   });
 }
 
 const CUT_BY_CLIENT = 'aborted by the client before its last byte; nothing was stored';
 const CUT_BY_US = 'aborted because the service stops; nothing was stored';
-
-/** Users put tokens and targets into the query string. */
-export function pathOf(url: string): string {
-  const end = url.search(/[?#;]/);
-  return end < 0 ? url : url.slice(0, end);
-}
+/** It may have shut its sending side only, and still read; nobody can tell from here. */
+const SENT_AFTER_CLOSE = 'recorded; the client had closed its side before the answer was sent';

@@ -1,33 +1,40 @@
 /**
  * App: the HTTP server. Every route but `/healthz` and the readable GET of the ingest address needs a token; every
- * error has one shape, `{error:{code,message,hint}}`.
+ * error has one shape, `{error:{code,message,hint}}` (refusals.ts).
  *
- * Budgets. Only the ingest route may take long, for slow uploads: the server's own limit on receiving a request
- * is the long one, and every other route gets a short timer of its own. (Node ignores a requestTimeout below
- * headersTimeout and looks only every connectionsCheckingInterval; fastify sets it to 0 by default.)
+ * Budgets. Only the ingest route may take long, for slow uploads: it keeps the time itself (request-body.ts), and
+ * every other route gets a short time until its answer is out (budget.ts). Node's own limits stand behind them,
+ * for what is no request yet. (Node ignores a requestTimeout below headersTimeout and looks only every
+ * connectionsCheckingInterval; fastify sets it to 0 by default.) Which route it is says the router, not the text
+ * of the URL: that may be coded, doubled, prefixed.
  */
 import { setMaxListeners } from 'node:events';
-import { type Server, STATUS_CODES } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Acceptor } from '../journal/accept.js';
 import { HealthlogError } from '../journal/errors.js';
 import type { TokenStore } from '../journal/tokens.js';
 import type { RunnerLog, RunnerThread } from '../projections/thread.js';
-import { logWhenClosed, pathOf } from './access-log.js';
-import { authorize } from './auth.js';
-import { drain } from './drain.js';
+import { logWhenClosed } from './access-log.js';
+import { Gate } from './auth.js';
+import { limitAnswer } from './budget.js';
+import { Connections } from './connections.js';
+import { HeldAnswers } from './held-answers.js';
 import { Ingest, takeContentType } from './ingest.js';
+import type { ApiLimits } from './limits.js';
+import { answerOtherMethods } from './methods.js';
 import type { Reader } from './reader.js';
 import { readingRoutes } from './reading.js';
+import { ParserRefusals, sendError } from './refusals.js';
+import { SLOWDOWN, Slowdown, type SlowdownLimits } from './slowdown.js';
+import { routedUrl, shownPath } from './url.js';
 
-export interface ApiLimits {
-  readonly bodyBytesMax: number;
-  readonly uploadsMax: number;
-  /** For receiving a whole request on the ingest route. */
-  readonly uploadTimeoutMs: number;
-  /** For every other route, until its answer is sent. */
-  readonly requestTimeoutMs: number;
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** It takes a body, and keeps the time for that itself. */
+    isUpload?: boolean;
+  }
 }
 
 export interface ApiDeps {
@@ -37,6 +44,11 @@ export interface ApiDeps {
   readonly reader: Reader;
   readonly log: RunnerLog;
   readonly limits: ApiLimits;
+  /** Addresses, networks and the names of networks whose X-Forwarded-For is believed; null for none. */
+  readonly trustedProxies: readonly string[] | null;
+  /** The prefix under which a proxy shows the service; null for none. */
+  readonly basePath: string | null;
+  readonly slowdown?: SlowdownLimits;
 }
 
 export interface ApiServer {
@@ -49,47 +61,38 @@ export interface ApiServer {
 }
 
 /** `/api/data` is the address of the app vendor's own server: its users only change the host. */
-const INGEST_PATHS = new Set(['/v1/ingest', '/api/data']);
-const HEADERS_TIMEOUT_MS = 30_000;
-const CHECK_EVERY_MS = 5_000;
-const KEEP_ALIVE_MS = 10_000;
-const HEADER_BYTES_MAX = 16 * 1024;
+const INGEST_PATHS = ['/v1/ingest', '/api/data'];
+/** Behind the limits that answer for themselves. */
+const NODE_GRACE_MS = 10_000;
+/** For telling those that are cut, and for removing what they had sent. */
+const CUT_MS = 250;
+const DROP_REPORT_MS = 60_000;
 
 const INGEST_GET =
   'This is the address for the app Health Auto Export. It takes POST requests; a browser sends GET, so reaching this page shows that the address is right.\n' +
   'In the app, make an automation of the type REST API with this address as its URL and the header Authorization: Bearer TOKEN.\n';
 
 export function createApp(deps: ApiDeps): ApiServer {
-  const { limits, log, tokens, runner } = deps;
+  const { limits, log, runner } = deps;
   const stopping = new AbortController();
   // Every client that waits for a fold listens; more than ten of them are no leak.
   setMaxListeners(0, stopping.signal);
-  const app = Fastify({
-    logger: false,
-    bodyLimit: limits.bodyBytesMax,
-    requestTimeout: limits.uploadTimeoutMs,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    forceCloseConnections: false,
-    routerOptions: { ignoreTrailingSlash: true },
-    clientErrorHandler: (error, socket) => refuseConnection(error, socket, log),
-    frameworkErrors: (error, request, reply) => {
-      logWhenClosed(request, reply, log, () => stopping.signal.aborted);
-      return sendError(error, request, reply, log);
-    },
-    http: {
-      // Node never gives up on a request sooner than on its headers.
-      headersTimeout: Math.min(HEADERS_TIMEOUT_MS, limits.uploadTimeoutMs),
-      connectionsCheckingInterval: CHECK_EVERY_MS,
-      maxHeaderSize: HEADER_BYTES_MAX,
-    },
-  });
+  const parserRefusals = new ParserRefusals(log, limits.headerBytesMax);
+  const app = makeServer(deps, (error, socket) => parserRefusals.refuse(error, socket, connections));
   const connections = new Connections(app.server);
+  parserRefusals.refuseConnect(app.server);
+  limitConnections(app, limits.connectionsMax, log);
+  const gate = new Gate({
+    tokens: deps.tokens,
+    slowdown: new Slowdown(() => performance.now(), deps.slowdown ?? SLOWDOWN),
+    held: new HeldAnswers(limits.heldAnswersMax, stopping.signal),
+    log,
+  });
   const ingest = new Ingest({
     acceptor: deps.acceptor,
-    tokens,
+    gate,
     runner,
-    bodyBytesMax: limits.bodyBytesMax,
-    uploadsMax: limits.uploadsMax,
+    limits,
     stopping: stopping.signal,
   });
 
@@ -97,38 +100,43 @@ export function createApp(deps: ApiDeps): ApiServer {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
   app.addHook('onRequest', async (request, reply) => {
-    logWhenClosed(request, reply, log, () => stopping.signal.aborted);
-    if (stopping.signal.aborted) void reply.header('connection', 'close');
-    if (INGEST_PATHS.has(pathOf(request.url))) takeContentType(request);
-    else limitTime(request, reply, limits.requestTimeoutMs);
+    logWhenClosed(request, reply, log);
+    takeContentType(request);
+    if (request.routeOptions.config.isUpload !== true) limitAnswer(request, reply, limits.requestTimeoutMs);
+    if (request.raw.httpVersion === '1.1' && request.headers.host === undefined)
+      throw new HealthlogError('bad_request', { reason: 'the header Host is missing' });
+  });
+  app.addHook('onSend', async (request, reply) => {
+    if (request.routeOptions.config.isUpload === true) limitAnswer(request, reply, limits.requestTimeoutMs);
+    // A body that is still being thrown away must come to its end first.
+    if (stopping.signal.aborted && request.raw.complete) void reply.header('connection', 'close');
   });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, log));
   app.setNotFoundHandler((request, reply) => {
-    const path = pathOf(request.url);
-    const what = INGEST_PATHS.has(path)
-      ? `${request.method} at this address: it takes POST`
-      : `${request.method} ${path} here`;
+    const what = `${request.method} ${shownPath(request.originalUrl)} here`;
     return sendError(new HealthlogError('not_found', { what }), request, reply, log);
   });
 
+  const otherMethods = answerOtherMethods(app);
   for (const path of INGEST_PATHS) {
-    app.post(path, (request, reply) => ingest.handle(request, reply));
+    app.post(path, { config: { isUpload: true } }, (request, reply) => ingest.handle(request, reply));
     app.get(path, async (_request, reply) => reply.type('text/plain; charset=utf-8').send(INGEST_GET));
   }
   app.get('/healthz', async () => ({ status: 'ok' }));
-  app.get('/readyz', async (request) => {
-    authorize(request.headers, tokens, 'read');
+  app.get('/readyz', async (request, reply) => {
+    await gate.admit(request, reply, 'read');
     if (stopping.signal.aborted) throw new HealthlogError('stopping');
     if (!runner.state().begun)
       throw new HealthlogError('reading_unavailable', { reason: 'the service is starting' });
     return { status: 'ready' };
   });
   readingRoutes(app, {
-    tokens,
+    gate,
     reader: deps.reader,
     runner,
     clockSkewMicros: () => (stopping.signal.aborted ? 0 : deps.acceptor.clockSkewMicros()),
   });
+  otherMethods();
 
   return {
     listen: async (host, port) => {
@@ -138,109 +146,70 @@ export function createApp(deps: ApiDeps): ApiServer {
     stop: async (budgetMs) => {
       stopping.abort();
       const inTime = await connections.end(budgetMs);
+      if (!inTime) {
+        ingest.cut();
+        await connections.end(CUT_MS);
+        connections.cut();
+        await Promise.race([ingest.idle(), delay(CUT_MS, undefined, { ref: false })]);
+      }
       await app.close();
       return inTime;
     },
   };
 }
 
+function makeServer(
+  deps: ApiDeps,
+  onClientError: (error: NodeJS.ErrnoException, socket: Socket) => void,
+): FastifyInstance {
+  const { limits, log, trustedProxies, basePath } = deps;
+  const { headersTimeoutMs, uploadTimeoutMs } = limits;
+  const app = Fastify({
+    logger: false,
+    bodyLimit: limits.bodyBytesMax,
+    requestTimeout: Math.max(uploadTimeoutMs, headersTimeoutMs) + NODE_GRACE_MS,
+    keepAliveTimeout: limits.keepAliveMs,
+    forceCloseConnections: false,
+    routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
+    rewriteUrl: ({ url }) => routedUrl(url ?? '/', basePath),
+    ...(trustedProxies === null ? {} : { trustProxy: [...trustedProxies] }),
+    clientErrorHandler: onClientError,
+    frameworkErrors: (error, request: FastifyRequest, reply: FastifyReply) => {
+      logWhenClosed(request, reply, log);
+      limitAnswer(request, reply, limits.requestTimeoutMs);
+      return sendError(error, request, reply, log);
+    },
+    http: {
+      headersTimeout: headersTimeoutMs,
+      connectionsCheckingInterval: limits.checkEveryMs,
+      maxHeaderSize: limits.headerBytesMax,
+      // Its absence is refused in the shape of all errors, which node's own refusal does not have.
+      requireHostHeader: false,
+    },
+  });
+  // A client may close its sending side after its last byte and still wait for the answer.
+  Object.assign(app.server, { httpAllowHalfOpen: true });
+  // Whoever waits to be asked for a body is asked by the upload, after the token was looked at. What else a
+  // client expects is ignored: nothing here depends on it.
+  for (const event of ['checkContinue', 'checkExpectation']) {
+    app.server.on(event, (request, response) => app.server.emit('request', request, response));
+  }
+  return app;
+}
+
+/** More connections than that would leave no file handles for the archive. */
+function limitConnections(app: FastifyInstance, max: number, log: RunnerLog): void {
+  app.server.maxConnections = max;
+  let reportedMs = Number.NEGATIVE_INFINITY;
+  app.server.on('drop', () => {
+    if (performance.now() - reportedMs < DROP_REPORT_MS) return;
+    reportedMs = performance.now();
+    log.warn({ limit: max }, 'too many connections are open; new ones are closed at once');
+  });
+}
+
 function addressOf(app: FastifyInstance): AddressInfo {
   const address = app.server.address();
   if (address === null || typeof address === 'string') throw new Error('the server has no address');
   return address;
-}
-
-function limitTime(request: FastifyRequest, reply: FastifyReply, ms: number): void {
-  const timer = setTimeout(() => request.raw.socket.destroy(), ms);
-  timer.unref();
-  reply.raw.once('close', () => clearTimeout(timer));
-}
-
-function catalogued(error: unknown): HealthlogError {
-  if (error instanceof HealthlogError) return error;
-  const status =
-    typeof error === 'object' && error !== null && 'statusCode' in error ? error.statusCode : null;
-  // The framework's own refusals: bad addresses, bad headers.
-  if (typeof status === 'number' && status >= 400 && status < 500 && error instanceof Error) {
-    return new HealthlogError('bad_request', { reason: error.message }, { cause: error });
-  }
-  return new HealthlogError('internal', {}, { cause: error });
-}
-
-function sendError(
-  error: unknown,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  log: RunnerLog,
-): FastifyReply {
-  const known = catalogued(error);
-  if (known.status >= 500) {
-    const cause = known.cause instanceof Error ? known.cause : known;
-    const fields = { code: known.code, path: pathOf(request.url), error: cause.message };
-    log.error(known.code === 'internal' ? { ...fields, stack: cause.stack } : fields, known.message);
-  }
-  drain(request.raw, reply.raw);
-  return reply.code(known.status).type('application/json; charset=utf-8').send(known.toBody());
-}
-
-/**
- * What node's parser refuses never becomes a request: a body cut by a client that still listens, lengths that
- * contradict each other, headers without end, a request that takes too long.
- */
-function refuseConnection(error: NodeJS.ErrnoException, socket: Socket, log: RunnerLog): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const known = parserError(error.code ?? 'unknown');
-  log.warn({ status: known.status, reason: error.code }, 'a request was refused before it was whole');
-  const body = JSON.stringify(known.toBody());
-  socket.end(
-    `HTTP/1.1 ${known.status} ${STATUS_CODES[known.status] ?? ''}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
-}
-
-function parserError(code: string): HealthlogError {
-  switch (code) {
-    case 'HPE_HEADER_OVERFLOW':
-      return new HealthlogError('headers_too_large', { limit: HEADER_BYTES_MAX });
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new HealthlogError('timed_out');
-    default:
-      return new HealthlogError('bad_http', { reason: code });
-  }
-}
-
-/** `close()` of a server can hang on sockets that were busy when it began, so they are kept track of. */
-class Connections {
-  readonly #server: Server;
-  readonly #busy = new Map<Socket, number>();
-
-  constructor(server: Server) {
-    this.#server = server;
-    server.on('connection', (socket: Socket) => {
-      this.#busy.set(socket, 0);
-      socket.once('close', () => this.#busy.delete(socket));
-    });
-    server.on('request', ({ socket }: { socket: Socket }, response: NodeJS.EventEmitter) => {
-      this.#busy.set(socket, (this.#busy.get(socket) ?? 0) + 1);
-      response.once('close', () => {
-        if (this.#busy.has(socket)) this.#busy.set(socket, (this.#busy.get(socket) ?? 1) - 1);
-      });
-    });
-  }
-
-  async end(budgetMs: number): Promise<boolean> {
-    this.#server.close();
-    const endMs = performance.now() + budgetMs;
-    for (;;) {
-      for (const [socket, requests] of this.#busy) if (requests === 0) socket.destroy();
-      if (this.#busy.size === 0) return true;
-      if (performance.now() >= endMs) break;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    for (const socket of this.#busy.keys()) socket.destroy();
-    return false;
-  }
 }

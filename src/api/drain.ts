@@ -6,13 +6,22 @@
  * away, within bounds.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { awaitsContinue, invite } from './request-body.js';
 
-const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
-const DRAIN_MS_MAX = 5_000;
+export const DRAIN_BYTES_MAX = 256 * 1024 * 1024;
+export const DRAIN_MS_MAX = 10_000;
+
+const draining = new WeakSet<IncomingMessage>();
 
 /** Call it before the answer's head is written. */
 export function drain(message: IncomingMessage, response: ServerResponse): void {
-  if (message.complete || message.destroyed) return;
+  if (message.complete || message.destroyed || draining.has(message)) return;
+  if (awaitsContinue(message)) {
+    // It waits with its body and none has come: node says no by closing after the answer.
+    if (message.readableLength === 0) return;
+    invite(message, response);
+  }
+  draining.add(message);
   // Asked to close, node would do so right after the answer, in the middle of the client's upload.
   const closing = !response.shouldKeepAlive;
   response.shouldKeepAlive = true;

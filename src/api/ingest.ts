@@ -13,22 +13,28 @@ import { judgeContentType } from '../journal/content-type.js';
 import { HealthlogError } from '../journal/errors.js';
 import { keptHeaders } from '../journal/headers.js';
 import { formatMicros } from '../journal/position.js';
+import { withoutTokens } from '../journal/secrets.js';
 import type { JournalRow } from '../journal/store.js';
-import type { TokenStore } from '../journal/tokens.js';
 import { UploadAborted } from '../journal/upload.js';
 import type { FoldedNotice, RunnerThread } from '../projections/thread.js';
 import { type IngestNote, noteIngest } from './access-log.js';
-import { authorize } from './auth.js';
+import type { Gate } from './auth.js';
+import { RequestBody, type UploadBudgets } from './request-body.js';
 import { ingestQuery, parseQuery } from './schemas.js';
 
 export interface IngestDeps {
   readonly acceptor: Acceptor;
-  readonly tokens: TokenStore;
+  readonly gate: Gate;
   readonly runner: RunnerThread;
-  readonly bodyBytesMax: number;
-  readonly uploadsMax: number;
+  readonly limits: UploadBudgets & { readonly bodyBytesMax: number; readonly uploadsMax: number };
   /** Aborted when the service stops: nothing new is taken in, and nobody waits for a fold any more. */
   readonly stopping: AbortSignal;
+}
+
+interface Judged {
+  readonly profile: string;
+  readonly contentType: string | null;
+  readonly kind: BodyKind;
 }
 
 /** The header as it came, before it was taken out of the framework's way. */
@@ -36,29 +42,38 @@ const contentTypes = new WeakMap<FastifyRequest, string | null>();
 
 /** The framework would refuse an odd content type by itself; judging it is this file's business. */
 export function takeContentType(request: FastifyRequest): void {
-  const { headers } = request.raw;
-  contentTypes.set(request, headers['content-type'] ?? null);
+  const { headers, headersDistinct } = request.raw;
+  // Of a header that was sent twice node keeps the first only.
+  const all = headersDistinct['content-type']?.join(', ');
+  contentTypes.set(request, all === undefined ? null : withoutTokens(all));
   headers['content-type'] = 'application/octet-stream';
 }
 
 export class Ingest {
   readonly #deps: IngestDeps;
-  #running = 0;
+  /** Uploads until they are recorded or given up, temporary file and all. */
+  readonly #running = new Map<RequestBody, Promise<JournalRow>>();
+  #isCut = false;
 
   constructor(deps: IngestDeps) {
     this.#deps = deps;
   }
 
   async handle(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const { tokens, runner, uploadsMax, stopping } = this.#deps;
-    const { profile } = authorize(request.headers, tokens, 'ingest');
+    const { gate, runner, limits, stopping } = this.#deps;
+    const { profile } = await gate.admit(request, reply, 'ingest');
     if (stopping.aborted) throw new HealthlogError('stopping');
     const { wait: waitS } = parseQuery(ingestQuery, request.query);
     const contentType = contentTypes.get(request) ?? null;
     const kind = this.#judge(request, contentType);
-    if (this.#running >= uploadsMax) throw new HealthlogError('too_many_uploads', { limit: uploadsMax });
-    const accepting = this.#accept(request, { profile, contentType, kind });
-    noteIngest(request, accepting.then(noteOf, noteOfFailure));
+    if (this.#running.size >= limits.uploadsMax)
+      throw new HealthlogError('too_many_uploads', { limit: limits.uploadsMax });
+    const body = new RequestBody(request.raw, reply.raw, limits);
+    const accepting = this.#accept(request, body, { profile, contentType, kind });
+    noteIngest(
+      request,
+      accepting.then(noteOf, (error: unknown) => this.#noteOfFailure(error, body)),
+    );
     let row: JournalRow;
     try {
       row = await accepting;
@@ -74,44 +89,66 @@ export class Ingest {
     return answerOf(row, notice);
   }
 
-  async #accept(
-    { raw }: FastifyRequest,
-    { profile, contentType, kind }: { profile: string; contentType: string | null; kind: BodyKind },
-  ): Promise<JournalRow> {
-    this.#running += 1;
-    try {
-      return await this.#deps.acceptor.accept(raw, {
-        profile,
-        source: 'http',
-        contentType,
-        contentCoding: raw.headers['content-encoding'] ?? null,
-        headers: keptHeaders({ ...raw.headers, 'content-type': contentType ?? undefined }),
-        declaredBytes: declaredBytes(raw.headers['content-length']),
-        kind,
-        complete: () => raw.complete,
-      });
-    } finally {
-      this.#running -= 1;
-    }
+  /** Ends what is still being received: its clients are told that the service stops. */
+  cut(): void {
+    this.#isCut = true;
+    for (const body of this.#running.keys()) body.destroy(new HealthlogError('stopping'));
+  }
+
+  /** Resolves when no upload is under way: each is recorded, or nothing of it is left. */
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#running.values());
+  }
+
+  #accept(request: FastifyRequest, body: RequestBody, judged: Judged): Promise<JournalRow> {
+    const accepting = this.#receive(request, body, judged).finally(() => {
+      this.#running.delete(body);
+      body.destroy();
+    });
+    this.#running.set(body, accepting);
+    return accepting;
+  }
+
+  async #receive({ raw }: FastifyRequest, body: RequestBody, judged: Judged): Promise<JournalRow> {
+    const { profile, contentType, kind } = judged;
+    const headers = keptHeaders({ ...raw.headers, 'content-type': contentType ?? undefined });
+    return this.#deps.acceptor.accept(body, {
+      profile,
+      source: 'http',
+      contentType,
+      contentCoding: headers['content-encoding'] ?? null,
+      headers,
+      declaredBytes: declaredBytes(raw.headers['content-length']),
+      kind,
+      complete: () => raw.complete,
+    });
   }
 
   #judge(request: FastifyRequest, contentType: string | null): BodyKind {
     const kind = judgeContentType(contentType ?? undefined);
-    if (kind === null) throw new HealthlogError('unsupported_type', { type: contentType ?? '' });
+    if (kind === null)
+      throw new HealthlogError('unsupported_type', { type: (contentType ?? '').slice(0, SHOWN_CHARS_MAX) });
     const declared = declaredBytes(request.raw.headers['content-length']);
-    const { bodyBytesMax } = this.#deps;
+    const { bodyBytesMax } = this.#deps.limits;
     if (declared !== null && declared > bodyBytesMax)
       throw new HealthlogError('too_large', { limit: bodyBytesMax });
     return kind;
   }
+
+  #noteOfFailure(error: unknown, { receivedBytes }: RequestBody): IngestNote {
+    if (error instanceof UploadAborted) return { abortedAfterBytes: error.receivedBytes };
+    const code = error instanceof HealthlogError ? error.code : null;
+    if (code === 'cut_off') return { abortedAfterBytes: receivedBytes };
+    const isCutByStop = this.#isCut && code === 'stopping';
+    return { refusedAfterBytes: receivedBytes, ...(isCutByStop ? { isCutByStop } : {}) };
+  }
 }
+
+/** Of what a client sent, in an error text. */
+const SHOWN_CHARS_MAX = 80;
 
 function noteOf({ id, bodyBytes }: JournalRow): IngestNote {
   return { delivery: id, bodyBytes };
-}
-
-function noteOfFailure(error: unknown): IngestNote {
-  return error instanceof UploadAborted ? { abortedAfterBytes: error.receivedBytes } : {};
 }
 
 function declaredBytes(header: string | undefined): number | null {

@@ -1,10 +1,10 @@
 /** The reading routes: who may see what, and which question the reader thread is asked. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Grant, TokenStore } from '../journal/tokens.js';
+import type { Grant } from '../journal/tokens.js';
 import type { JournalStatus } from '../projections/answers/status.js';
 import type { RunnerThread } from '../projections/thread.js';
-import { authorize, visibleProfile } from './auth.js';
+import { type Gate, visibleProfile } from './auth.js';
 import type { Reader } from './reader.js';
 import type { ReaderQuestion } from './reader-protocol.js';
 import {
@@ -18,7 +18,7 @@ import {
 import { type StatusBody, statusBody } from './status.js';
 
 export interface ReadingDeps {
-  readonly tokens: TokenStore;
+  readonly gate: Gate;
   readonly reader: Reader;
   readonly runner: RunnerThread;
   readonly clockSkewMicros: () => number;
@@ -28,16 +28,17 @@ const idParams = z.object({ id: z.string().min(1) });
 const nameParams = z.object({ name: z.string().min(1) });
 
 export function readingRoutes(app: FastifyInstance, deps: ReadingDeps): void {
-  const { tokens, reader } = deps;
-  const grantOf = (request: FastifyRequest): Grant => authorize(request.headers, tokens, 'read');
+  const { gate, reader } = deps;
+  const grantOf = (request: FastifyRequest, reply: FastifyReply): Promise<Grant> =>
+    gate.admit(request, reply, 'read');
   const answer = async (reply: FastifyReply, question: ReaderQuestion): Promise<string> => {
     const json = await reader.ask(question);
     void reply.type('application/json; charset=utf-8');
     return json;
   };
 
-  app.get('/v1/status', async (request) => {
-    const grant = grantOf(request);
+  app.get('/v1/status', async (request, reply) => {
+    const grant = await grantOf(request, reply);
     parseQuery(statusQuery, request.query);
     const journal: JournalStatus = JSON.parse(
       await reader.ask({ kind: 'status', profile: visibleProfile(grant, undefined) }),
@@ -46,7 +47,7 @@ export function readingRoutes(app: FastifyInstance, deps: ReadingDeps): void {
   });
 
   app.get('/v1/deliveries', async (request, reply) => {
-    const grant = grantOf(request);
+    const grant = await grantOf(request, reply);
     const query = parseQuery(deliveriesQuery, request.query);
     return answer(reply, {
       kind: 'deliveries',
@@ -55,14 +56,14 @@ export function readingRoutes(app: FastifyInstance, deps: ReadingDeps): void {
   });
 
   app.get('/v1/deliveries/:id', async (request, reply) => {
-    const grant = grantOf(request);
+    const grant = await grantOf(request, reply);
     const { id } = parseQuery(idParams, request.params);
     const query = parseQuery(deliveryQuery, request.query);
     return answer(reply, { kind: 'delivery', id, profile: visibleProfile(grant, query.profile) });
   });
 
   app.get('/v1/metrics', async (request, reply) => {
-    const grant = grantOf(request);
+    const grant = await grantOf(request, reply);
     const { limit, cursor, profile } = parseQuery(metricsQuery, request.query);
     return answer(reply, {
       kind: 'metrics',
@@ -73,7 +74,7 @@ export function readingRoutes(app: FastifyInstance, deps: ReadingDeps): void {
   });
 
   app.get('/v1/metrics/:name', async (request, reply) => {
-    const grant = grantOf(request);
+    const grant = await grantOf(request, reply);
     const { name } = parseQuery(nameParams, request.params);
     const { profile, ...query } = parseQuery(metricQuery, request.query);
     const visible = visibleProfile(grant, profile) ?? grant.profile;

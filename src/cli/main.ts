@@ -18,7 +18,7 @@ import { tokenAdd, tokenList, tokenRevoke } from './commands/token.js';
 import { type CommonFlags, type Context, contextOf } from './context.js';
 import type { ImportFlags } from './import/flags.js';
 import { quietPipe, tellError } from './output.js';
-import { DATA, resolveSetting, SERVE, type ServeSettings } from './settings.js';
+import { DATA, SERVE, serveSettings } from './settings.js';
 
 type Run = (
   context: Context,
@@ -51,21 +51,6 @@ function command(parent: Command, usage: string, description: string, run: Run):
 
 function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
-}
-
-function serveSettings(flags: Record<string, unknown>, env: NodeJS.ProcessEnv): ServeSettings {
-  return {
-    host: resolveSetting(SERVE.host, flags.host, env),
-    port: resolveSetting(SERVE.port, flags.port, env),
-    bodyLimit: resolveSetting(SERVE.bodyLimit, flags.bodyLimit, env),
-    uploadsMax: resolveSetting(SERVE.uploadsMax, flags.uploadsMax, env),
-    commitGroup: resolveSetting(SERVE.commitGroup, flags.commitGroup, env),
-    uploadTimeout: resolveSetting(SERVE.uploadTimeout, flags.uploadTimeout, env),
-    requestTimeout: resolveSetting(SERVE.requestTimeout, flags.requestTimeout, env),
-    stopBudget: resolveSetting(SERVE.stopBudget, flags.stopBudget, env),
-    foldMemory: resolveSetting(SERVE.foldMemory, flags.foldMemory, env),
-    logLevel: resolveSetting(SERVE.logLevel, flags.logLevel, env),
-  };
 }
 
 function program(): Command {

@@ -2,6 +2,7 @@
  * Settings: flag, then environment, then default. Checked once at start; what is unknown is refused, because a
  * misspelt setting that is silently ignored is found too late.
  */
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { HealthlogError } from '../journal/errors.js';
 
@@ -27,6 +28,38 @@ const count = (min: number, max: number) =>
     .transform(Number)
     .pipe(z.number().min(min, `the least is ${min}`).max(max, `the most is ${max}`));
 
+/** Networks that go by a name, as everywhere among web servers. */
+const NAMED_NETWORKS = new Set(['loopback', 'linklocal', 'uniquelocal']);
+
+function isProxy(text: string): boolean {
+  if (NAMED_NETWORKS.has(text)) return true;
+  const [address = '', bits, more] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || more !== undefined) return false;
+  // A network of no bits is everybody, and everybody could then claim any address.
+  return bits === undefined || (/^[1-9]\d*$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+}
+
+const proxies = z
+  .string()
+  .transform((text) => text.split(',').map((part) => part.trim().toLowerCase()))
+  .superRefine((parts, context) => {
+    const wrong = parts.find((part) => !isProxy(part));
+    if (wrong === undefined) return;
+    context.addIssue({
+      code: 'custom',
+      message: `"${wrong}" is neither an address (192.168.1.2), nor a network (10.0.0.0/8), nor ${[...NAMED_NETWORKS].join(', ')}`,
+    });
+  })
+  .readonly();
+
+const basePath = z
+  .string()
+  .regex(
+    /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/,
+    'it begins with "/", does not end with one, and holds letters, digits, "-", ".", "_" and "~" only',
+  );
+
 /** Where the data lies: every command takes it. */
 export const DATA = setting('data', z.string().min(1), './data', 'the data folder');
 
@@ -38,7 +71,15 @@ export const SERVE = {
   uploadsMax: setting('uploads-max', count(1, 10_000), 64, 'uploads that may run at the same time'),
   commitGroup: setting('commit-group', count(1, 1000), 64, 'deliveries that may share one commit'),
   uploadTimeout: setting('upload-timeout', count(1, 86_400), 300, 'seconds for receiving one upload'),
+  stallTimeout: setting('stall-timeout', count(1, 86_400), 60, 'seconds an upload may stand still'),
   requestTimeout: setting('request-timeout', count(1, 3600), 30, 'seconds for every other request'),
+  trustedProxies: setting(
+    'trusted-proxies',
+    proxies,
+    null,
+    'addresses and networks of proxies whose X-Forwarded-For is believed, separated by commas',
+  ),
+  basePath: setting('base-path', basePath, null, 'path under which a proxy shows the service'),
   stopBudget: setting('stop-budget', count(0, 3600), 8, 'seconds for finishing at a stop'),
   foldMemory: setting(
     'fold-memory',
@@ -53,6 +94,27 @@ type Values<S extends Record<string, Setting<unknown>>> = {
   readonly [K in keyof S]: S[K] extends Setting<infer T> ? T : never;
 };
 export type ServeSettings = Values<typeof SERVE>;
+
+/** What `serve` was given. Throws HealthlogError usage, as resolveSetting does. */
+export function serveSettings(
+  flags: Readonly<Record<string, unknown>>,
+  environment: NodeJS.ProcessEnv,
+): ServeSettings {
+  return resolveAll(SERVE, flags, environment);
+}
+
+/** The one place that knows that each value came from the setting of its name. */
+function resolveAll<S extends Record<string, Setting<unknown>>>(
+  settings: S,
+  flags: Readonly<Record<string, unknown>>,
+  environment: NodeJS.ProcessEnv,
+): Values<S> {
+  const entries = Object.entries(settings).map(([name, one]) => [
+    name,
+    resolveSetting(one, flags[name], environment),
+  ]);
+  return Object.fromEntries(entries);
+}
 
 const KNOWN_ENV = new Set<string>([DATA.env, ...Object.values(SERVE).map(({ env }) => env)]);
 

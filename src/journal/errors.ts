@@ -26,11 +26,24 @@ export const ERRORS = {
     message: 'This token may not do that: it has the scope "{scope}", and "{needed}" is needed.',
     hint: 'Use a token made with "healthlog token add NAME --scope {needed}".',
   },
+  too_many_attempts: {
+    status: 429,
+    exitCode: 1,
+    message:
+      'Too many requests without a valid token come from this address or from others. Nothing was stored.',
+    hint: 'Look at the log of the service for who sends them. A request with a valid token is always answered at once: on the phone, check the header Authorization of the automation.',
+  },
   not_found: {
     status: 404,
     exitCode: 1,
     message: 'There is no {what}.',
-    hint: 'Check the spelling. Deliveries are listed by "healthlog journal ls", metrics by GET /v1/metrics.',
+    hint: 'Check the spelling. The app sends to an address that ends with /v1/ingest; deliveries are listed by "healthlog journal ls", metrics by GET /v1/metrics.',
+  },
+  method_not_allowed: {
+    status: 405,
+    exitCode: 1,
+    message: 'The address {path} does not take {method}; it takes {allowed}.',
+    hint: 'The app sends POST to an address that ends with /v1/ingest: on the phone, make an automation of the type REST API. The other addresses are described in docs/api.md.',
   },
   bad_request: {
     status: 400,
@@ -44,6 +57,12 @@ export const ERRORS = {
     message: 'The request is not whole or not proper HTTP ({reason}). Nothing was stored.',
     hint: 'The connection was probably cut. The app sends the same period again on its next run; if it happens every time, look at the relay or proxy in between.',
   },
+  cut_off: {
+    status: 400,
+    exitCode: 1,
+    message: 'The connection was closed before the request had arrived whole. Nothing was stored.',
+    hint: 'The app sends the same period again on its next run; if it happens often, choose a shorter period in the automation.',
+  },
   headers_too_large: {
     status: 431,
     exitCode: 1,
@@ -55,6 +74,18 @@ export const ERRORS = {
     exitCode: 1,
     message: 'The request did not arrive within the time there is for it. Nothing was stored.',
     hint: 'On the phone, choose a shorter period or turn on "Batch Requests"; or start the service with a higher --upload-timeout.',
+  },
+  stalled: {
+    status: 408,
+    exitCode: 1,
+    message: 'The upload stood still: nothing came for {limit_s} seconds. Nothing was stored.',
+    hint: 'The phone has probably left the network, or the app was stopped by iOS. The app sends the same period again on its next run; a longer pause can be allowed with --stall-timeout.',
+  },
+  took_too_long: {
+    status: 503,
+    exitCode: 1,
+    message: 'The answer was not ready within {limit_s} seconds.',
+    hint: 'Ask for a shorter range or fewer items, or start the service with a higher --request-timeout.',
   },
   truncated: {
     status: 400,
@@ -91,6 +122,13 @@ export const ERRORS = {
     exitCode: 1,
     message: 'The body is empty. Nothing was stored.',
     hint: 'On the phone, check that the automation exports JSON. An export without data still sends {"data":{}}.',
+  },
+  not_utf8: {
+    status: 422,
+    exitCode: 1,
+    message:
+      'The body is not text in UTF-8: it looks like UTF-16, or like no text at all. Nothing was stored.',
+    hint: 'The app itself sends UTF-8. Set the relay or the tool in between to send UTF-8.',
   },
   shapeless_body: {
     status: 422,

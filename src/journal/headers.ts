@@ -2,9 +2,11 @@
  * Which request headers are kept for ever, and what the app says in them (hae-format.md §2.2).
  *
  * An allow-list, because a deny-list forgets: Authorization, API keys, cookies and whatever a proxy adds never
- * reach the disk. A request line is not a header: query strings, where keys are common, are not kept either.
+ * reach the disk. A request line is not a header: query strings, where keys are common, are not kept either. A
+ * token that was typed into a kept header is blanked there.
  */
 import type { Automation } from './event.js';
+import { withoutTokens } from './secrets.js';
 
 const KEPT = [
   'automation-name',
@@ -43,7 +45,7 @@ export function keptHeaders(
   for (const name of KEPT) {
     const value = raw[name];
     if (value === undefined) continue;
-    kept[name] = decodeValue(typeof value === 'string' ? value : value.join(', '));
+    kept[name] = withoutTokens(decodeValue(typeof value === 'string' ? value : value.join(', ')));
   }
   return kept;
 }

@@ -38,8 +38,9 @@ export class ShapeCheck {
     this.#kind = kind;
   }
 
-  /** @throws HealthlogError shapeless_body as soon as the first byte shows it */
+  /** @throws HealthlogError not_utf8, shapeless_body as soon as the first bytes show it */
   add(chunk: Uint8Array): void {
+    if (this.#kind === 'json' && this.#seenBytes < 2) this.#refuseUtf16(chunk);
     let from = 0;
     for (; from < chunk.length && this.#first < 0; from++) {
       const byte = chunk[from];
@@ -61,6 +62,15 @@ export class ShapeCheck {
       this.#last = byte;
       this.#isSingle = false;
       return;
+    }
+  }
+
+  /** JSON begins with an ASCII character: in UTF-16 or UTF-32 a zero stands beside it, or their own mark in front. */
+  #refuseUtf16(chunk: Uint8Array): void {
+    for (let place = this.#seenBytes; place < 2; place++) {
+      const byte = chunk[place - this.#seenBytes];
+      if (byte === 0 || (place === 0 && (byte === 0xff || byte === 0xfe)))
+        throw new HealthlogError('not_utf8');
     }
   }
 

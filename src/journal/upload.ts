@@ -14,9 +14,9 @@
  */
 import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createGunzip, createGzip, gzipSync, type ZlibOptions } from 'node:zlib';
+import { createGunzip, createGzip, type Gunzip, gzipSync, type ZlibOptions } from 'node:zlib';
 import { type ArchiveHeader, encodeHeader } from './archive.js';
 import type { BodyKind } from './content-type.js';
 import { HealthlogError, platformCode } from './errors.js';
@@ -117,11 +117,16 @@ const GZIP: ZlibOptions & { highWaterMark: number } = {
   highWaterMark: HIGH_WATER_BYTES,
 };
 
+/** `identity` changes nothing, however often it is named. */
 function isGzip(coding: string | null): boolean {
-  const name = coding?.trim().toLowerCase() ?? '';
-  if (name === '' || name === 'identity') return false;
-  if (name === 'gzip' || name === 'x-gzip') return true;
-  throw new HealthlogError('unsupported_coding', { coding: name.slice(0, 40) });
+  const names = (coding ?? '')
+    .split(',')
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => name !== '' && name !== 'identity');
+  const [name] = names;
+  if (name === undefined) return false;
+  if (names.length === 1 && (name === 'gzip' || name === 'x-gzip')) return true;
+  throw new HealthlogError('unsupported_coding', { coding: names.join(', ').slice(0, 40) });
 }
 
 /** The request's bytes as they travel, counted and held to limit, declared length and completeness. */
@@ -152,22 +157,46 @@ async function* travelling(
   }
 }
 
-/** The content-decoded bytes. A small body that decompresses to a huge one stops at the limit. */
+/**
+ * The content-decoded bytes. A small body that decompresses to a huge one stops at the limit. What follows the
+ * last gzip member (some tools pad with zeros) is read all the same: whether the message was whole and as long as
+ * announced is known at its end only.
+ */
 async function* decoded(source: AsyncGenerator<Buffer>, gzip: boolean): AsyncGenerator<Buffer> {
   if (!gzip) {
     yield* source;
     return;
   }
   const gunzip = createGunzip({ chunkSize: 256 * 1024 });
-  // Both ends report the same failure; it is taken from the reading end below.
-  const feeding = pipeline(Readable.from(source), gunzip).catch(() => undefined);
+  // Heard below while it is read; what comes after its end is no longer anybody's.
+  gunzip.on('error', () => undefined);
+  const feeding = feed(source, gunzip);
   try {
     for await (const chunk of gunzip) yield chunk;
   } catch (error) {
     if (platformCode(error)?.startsWith('Z_')) throw new HealthlogError('bad_gzip', {}, { cause: error });
     throw error;
   }
-  await feeding;
+  const failure = await feeding;
+  if (failure !== null) throw failure;
+}
+
+/** Never rejects: gives what went wrong with the source, which the reader of `gunzip` is told as well. */
+async function feed(source: AsyncGenerator<Buffer>, gunzip: Gunzip): Promise<unknown> {
+  const closed = new Promise<void>((resolve) => gunzip.once('close', resolve));
+  try {
+    for await (const bytes of source) {
+      // It failed, or its reader has had enough.
+      if (gunzip.destroyed && !gunzip.readableEnded) return null;
+      if (gunzip.readableEnded || gunzip.write(bytes)) continue;
+      await Promise.race([new Promise<void>((resolve) => gunzip.once('drain', resolve)), closed]);
+    }
+    if (!gunzip.destroyed) gunzip.end();
+    return null;
+  } catch (error) {
+    gunzip.destroy(error instanceof Error ? error : new Error(String(error)));
+    return error;
+  }
 }
 
 /** Everything that is learned of a body while it passes by. */

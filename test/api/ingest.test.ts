@@ -367,8 +367,8 @@ describe('what is no proper request', () => {
   };
 
   it.each([
-    ['a body cut by a client that still listens', () => `${head(50)}{"data":`, 'HTTP/1.1 400', 'bad_http'],
-    ['a chunk that is cut', () => `${head(null)}17\r\n{"da`, 'HTTP/1.1 400', 'bad_http'],
+    ['a body cut by a client that still listens', () => `${head(50)}{"data":`, 'HTTP/1.1 400', 'cut_off'],
+    ['a chunk that is cut', () => `${head(null)}17\r\n{"da`, 'HTTP/1.1 400', 'cut_off'],
     ['a chunk size that is none', () => `${head(null)}zz\r\n`, 'HTTP/1.1 400', 'bad_http'],
     ['two lengths', () => head(5, ['Content-Length: 6']), 'HTTP/1.1 400', 'bad_http'],
     ['no HTTP at all', () => 'BLAH\r\n\r\n', 'HTTP/1.1 400', 'bad_http'],

@@ -8,8 +8,9 @@
  * within the same budget → close. When the budget runs out: a warning and exit 0, and nothing is closed under a
  * live transaction; what was not folded is still pending. A second signal ends the process at once.
  */
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { createApp } from '../../api/app.js';
+import { FIXED } from '../../api/limits.js';
 import { Reader } from '../../api/reader.js';
 import { Acceptor } from '../../journal/accept.js';
 import { HealthlogError, platformCode } from '../../journal/errors.js';
@@ -18,6 +19,7 @@ import { acquireLock } from '../../journal/lock.js';
 import { adoptOrphans, sweepIncoming } from '../../journal/reconcile.js';
 import { hadToReconcile, reconcileNotes } from '../../journal/reconcile-notes.js';
 import { putInPlace } from '../../journal/replace-journal.js';
+import { withoutTokens } from '../../journal/secrets.js';
 import { Journal } from '../../journal/store.js';
 import { TokenStore } from '../../journal/tokens.js';
 import type { JournalStatus } from '../../projections/answers/status.js';
@@ -36,10 +38,7 @@ const FOLD_GRACE_MS = 250;
 const LOOK_AROUND_MS = 1_000;
 
 export async function serve({ folder, clock }: Context, settings: ServeSettings): Promise<number> {
-  const log = pino(
-    { level: settings.logLevel, base: { pid: process.pid } },
-    pino.destination({ dest: 2, sync: true }),
-  );
+  const log = openLog(settings.logLevel);
   const lock = acquireLock(folder, clock);
   const replaced = putInPlace(folder, nodeFiles, clock);
   if (replaced !== null)
@@ -92,10 +91,14 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
     runner,
     reader,
     log,
+    trustedProxies: settings.trustedProxies,
+    basePath: settings.basePath,
     limits: {
+      ...FIXED,
       bodyBytesMax: settings.bodyLimit,
       uploadsMax: settings.uploadsMax,
       uploadTimeoutMs: settings.uploadTimeout * 1000,
+      stallTimeoutMs: settings.stallTimeout * 1000,
       requestTimeoutMs: settings.requestTimeout * 1000,
     },
   });
@@ -159,6 +162,15 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
   lock.release();
   log.info({}, 'stopped');
   return 0;
+}
+
+/** On stderr, one JSON object per line. Whatever a line is made of, no token leaves in it. */
+function openLog(level: ServeSettings['logLevel']): Logger {
+  const stderr = pino.destination({ dest: 2, sync: true });
+  return pino(
+    { level, base: { pid: process.pid } },
+    { write: (line: string) => stderr.write(withoutTokens(line)) },
+  );
 }
 
 /** Tokens for a journal that has none. */
