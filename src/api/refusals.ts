@@ -120,10 +120,13 @@ export class ParserRefusals {
     if (newest !== undefined && !newest.request.complete) {
       // Its answer is under way, or is now. Nothing that follows on this connection can be understood.
       failBody(newest.request, known);
-      newest.response.once('close', () => {
+      const end = (): void => {
         socket.end();
         linger(socket);
-      });
+      };
+      // Refused before, it may have its answer already.
+      if (newest.response.writableFinished) end();
+      else newest.response.once('close', end);
       return;
     }
     const { remoteAddress: remote } = socket;

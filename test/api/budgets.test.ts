@@ -14,12 +14,18 @@ const NOTHING = { rows: 0, files: 0, incoming: 0 };
 const codeOf = ({ body }: Answer): string => JSON.parse(body).error.code;
 
 /** An upload that was asked for its body and has sent nothing of it, or only the beginning. */
-async function begun(api: Api, token: string, length: number, first = ''): Promise<Client> {
+async function begun(
+  api: Api,
+  token: string,
+  length: number,
+  first = '',
+  path = '/v1/ingest',
+): Promise<Client> {
   const client = api
     .open()
     .send(
       head(
-        'POST /v1/ingest',
+        `POST ${path}`,
         `Authorization: Bearer ${token}`,
         `Content-Length: ${length}`,
         'Expect: 100-continue',
@@ -102,7 +108,7 @@ describe('an upload', () => {
       close: () => file.close(),
     });
     const api = await Api.start({
-      limits: { stallTimeoutMs: 100, bodyBytesMax: 50_000_000 },
+      limits: { stallTimeoutMs: 500, bodyBytesMax: 50_000_000 },
       files: {
         ...nodeFiles,
         createUpload: async (path, small) => slowFile(await nodeFiles.createUpload(path, small)),
@@ -135,16 +141,17 @@ describe('an upload', () => {
     expect(api.onDisk()).toEqual(NOTHING);
   });
 
-  it('has a long time of its own, whatever the others have', async () => {
-    const api = await Api.start({ limits: { requestTimeoutMs: 40 } });
-    const token = api.token();
-    blockFold(api);
-    const client = await begun(api, token, BODY.length);
-    // The time of the others is over when a connection of theirs has been ended.
-    const other = api.open().send(`${head('GET /healthz', 'Content-Length: 9')}`);
-    await other.answer();
-    expect((await client.send(BODY).answer(2)).status).toBe(200);
-  });
+  it.each(['/v1/ingest', '/v1/ingest/', '/v1/%69ngest', '/api/data', '/home/v1/ingest'])(
+    'to %s has a long time of its own, whatever the others have',
+    async (path) => {
+      const api = await Api.start({ limits: { requestTimeoutMs: 40 }, basePath: '/home' });
+      const client = await begun(api, api.token(), BODY.length, '', path);
+      // The reader thread has to start first: this request meets its limit, and the upload is older.
+      const other = api.open().send(head('GET /v1/status', `X-API-Key: ${api.token('read')}`));
+      expect((await other.answer()).status).toBe(503);
+      expect((await client.send(BODY).answer(2)).status).toBe(200);
+    },
+  );
 });
 
 describe('any other request', () => {
@@ -244,6 +251,14 @@ describe('a client that is refused', () => {
     const answers = await client.untilClosed();
     expect(answers.map((answer) => answer.status)).toEqual([status]);
     expect(api.onDisk()).toEqual(NOTHING);
+  });
+
+  it('and shuts its side in the middle of its body is not waited for', async () => {
+    const api = await Api.start();
+    const client = api.open().send(post('hl_wrong', `{${' '.repeat(900)}`).subarray(0, 400));
+    await client.answer();
+    client.socket.end();
+    expect((await client.untilClosed()).map(({ status }) => status)).toEqual([401]);
   });
 
   it('before its body was asked for need not send it', async () => {
