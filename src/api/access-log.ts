@@ -58,4 +58,4 @@ export function logWhenClosed(request: FastifyRequest, reply: FastifyReply, log:
 const CUT_BY_CLIENT = 'aborted by the client before its last byte; nothing was stored';
 const CUT_BY_US = 'aborted because the service stops; nothing was stored';
 /** It may have shut its sending side only, and still read; nobody can tell from here. */
-const SENT_AFTER_CLOSE = 'recorded; the client had closed its side before the answer was sent';
+const SENT_AFTER_CLOSE = 'recorded, answer perhaps not delivered: the client had closed its side';
