@@ -7,14 +7,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { z } from 'zod';
 import { HealthlogError } from '../journal/errors.js';
 import { PARSE_STATUSES, RECORDED_CLASSES } from '../projections/outcome.js';
-import { journalExclude, journalInclude } from './commands/exclude.js';
-import { importFiles } from './commands/import.js';
-import { journalCat, journalList, journalShow, type ListFlags } from './commands/journal.js';
-import { runRebuild } from './commands/rebuild.js';
-import { journalRecover } from './commands/recover.js';
-import { serve } from './commands/serve.js';
-import { status } from './commands/status.js';
-import { tokenAdd, tokenList, tokenRevoke } from './commands/token.js';
+import type { ListFlags } from './commands/journal.js';
 import { type CommonFlags, type Context, contextOf } from './context.js';
 import type { ImportFlags } from './import/flags.js';
 import { quietPipe, tellError } from './output.js';
@@ -25,6 +18,18 @@ type Run = (
   args: readonly string[],
   flags: Record<string, unknown>,
 ) => number | Promise<number>;
+
+/** Loaded when it is typed: no command should wait for what only another one needs. */
+const load = {
+  exclude: () => import('./commands/exclude.js'),
+  import: () => import('./commands/import.js'),
+  journal: () => import('./commands/journal.js'),
+  rebuild: () => import('./commands/rebuild.js'),
+  recover: () => import('./commands/recover.js'),
+  serve: () => import('./commands/serve.js'),
+  status: () => import('./commands/status.js'),
+  token: () => import('./commands/token.js'),
+} as const;
 
 let exitCode = 0;
 
@@ -61,8 +66,8 @@ function program(): Command {
     .configureOutput({ outputError: () => undefined })
     .exitOverride();
 
-  const serving = command(root, 'serve', 'run the service', (context, _args, flags) =>
-    serve(context, serveSettings(flags, context.env)),
+  const serving = command(root, 'serve', 'run the service', async (context, _args, flags) =>
+    (await load.serve()).serve(context, serveSettings(flags, context.env)),
   );
   for (const { flag, env, help, fallback } of Object.values(SERVE)) {
     serving.option(
@@ -71,11 +76,11 @@ function program(): Command {
     );
   }
 
-  command(root, 'status', 'how things stand', (context) => status(context));
+  command(root, 'status', 'how things stand', async (context) => (await load.status()).status(context));
 
   const journal = root.command('journal').description('what arrived, and what became of it');
-  command(journal, 'ls', 'list deliveries, newest first', (context, _args, flags) =>
-    journalList(context, listFlags(flags)),
+  command(journal, 'ls', 'list deliveries, newest first', async (context, _args, flags) =>
+    (await load.journal()).journalList(context, listFlags(flags)),
   )
     .addOption(new Option('--status <status>', 'what became of it').choices(PARSE_STATUSES))
     .addOption(new Option('--class <class>', 'class of the outcome').choices(RECORDED_CLASSES))
@@ -86,27 +91,28 @@ function program(): Command {
     .option('--until <time>', 'received before')
     .option('--limit <n>', 'how many, 50 when not given')
     .option('--all', 'every one');
-  command(journal, 'show <id>', 'one delivery: headers, outcome, layer, counters', (context, [id]) =>
-    journalShow(context, id ?? ''),
+  command(journal, 'show <id>', 'one delivery: headers, outcome, layer, counters', async (context, [id]) =>
+    (await load.journal()).journalShow(context, id ?? ''),
   );
-  command(journal, 'cat <id>', 'the body of a delivery, byte for byte', (context, [id]) =>
-    journalCat(context, id ?? ''),
+  command(journal, 'cat <id>', 'the body of a delivery, byte for byte', async (context, [id]) =>
+    (await load.journal()).journalCat(context, id ?? ''),
   );
   command(
     journal,
     'exclude <id>',
     'set a delivery aside: its numbers no longer count',
-    (context, [id], flags) => journalExclude(context, id ?? '', text(flags.reason)),
+    async (context, [id], flags) =>
+      (await load.exclude()).journalExclude(context, id ?? '', text(flags.reason)),
   ).option('--reason <text>', 'why, for whoever looks at it later', 'no reason was given');
-  command(journal, 'include <id>', 'take back a delivery that was set aside', (context, [id]) =>
-    journalInclude(context, id ?? ''),
+  command(journal, 'include <id>', 'take back a delivery that was set aside', async (context, [id]) =>
+    (await load.exclude()).journalInclude(context, id ?? ''),
   );
-  command(journal, 'recover', 'make a lost or damaged journal anew from the archive', (context) =>
-    journalRecover(context),
+  command(journal, 'recover', 'make a lost or damaged journal anew from the archive', async (context) =>
+    (await load.recover()).journalRecover(context),
   );
 
-  command(root, 'import [file...]', 'take old files into the journal', (context, args, flags) =>
-    importFiles(context, args, importFlags(flags)),
+  command(root, 'import [file...]', 'take old files into the journal', async (context, args, flags) =>
+    (await load.import()).importFiles(context, args, importFlags(flags)),
   )
     .option('--automation <id>', 'the automation they belong to')
     .option('--aggregation <grouping>', 'how they were grouped: Days, Hours, Minutes …')
@@ -120,19 +126,22 @@ function program(): Command {
     root,
     'rebuild',
     'build the read model anew from the archive, compare, and switch to it',
-    (context, _args, flags) =>
-      runRebuild(context, { dryRun: flags.dryRun === true, acceptLoss: flags.acceptLoss === true }),
+    async (context, _args, flags) =>
+      (await load.rebuild()).runRebuild(context, {
+        dryRun: flags.dryRun === true,
+        acceptLoss: flags.acceptLoss === true,
+      }),
   )
     .alias('reindex')
     .option('--dry-run', 'stop before the switch')
     .option('--accept-loss', 'switch although bodies that are shown are gone');
-  command(root, 'verify', 'prove that the read model is what the archive gives', (context) =>
-    runRebuild(context, { dryRun: true, acceptLoss: false }),
+  command(root, 'verify', 'prove that the read model is what the archive gives', async (context) =>
+    (await load.rebuild()).runRebuild(context, { dryRun: true, acceptLoss: false }),
   );
 
   const token = root.command('token').description('who may send and who may read');
-  command(token, 'add <name>', 'make a token; it is shown once', (context, [name], flags) =>
-    tokenAdd(context, name ?? '', {
+  command(token, 'add <name>', 'make a token; it is shown once', async (context, [name], flags) =>
+    (await load.token()).tokenAdd(context, name ?? '', {
       scope: text(flags.scope),
       profile: text(flags.profile),
       ...(typeof flags.secretFrom === 'string' ? { secretFrom: flags.secretFrom } : {}),
@@ -141,12 +150,12 @@ function program(): Command {
     .option('--scope <scope>', 'ingest, read or admin', 'ingest')
     .option('--profile <name>', 'whose data it is', 'me')
     .option('--secret-from <file>', 'register the secret in this file instead of making one; - reads stdin');
-  command(token, 'ls', 'list tokens', (context) => tokenList(context));
+  command(token, 'ls', 'list tokens', async (context) => (await load.token()).tokenList(context));
   command(
     token,
     'revoke <name>',
     'revoke a token by its name or the beginning of its hash',
-    (context, [name]) => tokenRevoke(context, name ?? ''),
+    async (context, [name]) => (await load.token()).tokenRevoke(context, name ?? ''),
   );
   return root;
 }
