@@ -48,8 +48,8 @@ export function logWhenClosed(request: FastifyRequest, reply: FastifyReply, log:
     };
     if (isCutByStop === true) log.warn(fields, CUT_BY_US);
     else if (note.abortedAfterBytes !== undefined) log.warn(fields, CUT_BY_CLIENT);
-    else if (note.delivery !== undefined && !finished) log.warn(fields, 'recorded, answer not delivered');
-    else if (note.delivery !== undefined && isHalfClosed) log.warn(fields, SENT_AFTER_CLOSE);
+    else if (note.delivery !== undefined && isHalfClosed) log.warn({ ...fields, half_closed: true }, UNREAD);
+    else if (note.delivery !== undefined && !finished) log.warn(fields, UNREAD);
     else if (finished) log.info(fields, 'request');
     else log.warn(fields, 'answer not delivered');
   });
@@ -57,5 +57,5 @@ export function logWhenClosed(request: FastifyRequest, reply: FastifyReply, log:
 
 const CUT_BY_CLIENT = 'aborted by the client before its last byte; nothing was stored';
 const CUT_BY_US = 'aborted because the service stops; nothing was stored';
-/** It may have shut its sending side only, and still read; nobody can tell from here. */
-const SENT_AFTER_CLOSE = 'recorded, answer perhaps not delivered: the client had closed its side';
+/** With `half_closed`: the client may have shut its sending side only, and have read the answer; nobody can tell from here. */
+const UNREAD = 'recorded, answer not delivered';

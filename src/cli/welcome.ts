@@ -19,9 +19,11 @@ function reachable(host: string): string[] {
   return found.length > 0 ? found : ['127.0.0.1'];
 }
 
+/** @param basePath the prefix under which a proxy shows the service; null for none */
 export function firstSteps(
   { ingest, read }: FreshTokens,
   { host, port }: { host: string; port: number },
+  basePath: string | null,
 ): string[] {
   return [
     'This is the first start: here are two tokens. Keep them now, only their hashes are stored.',
@@ -29,6 +31,7 @@ export function firstSteps(
     `token for reading: ${read}`,
     'In the app Health Auto Export, make an automation of the type REST API and type in:',
     ...reachable(host).map((address) => `  URL: http://${address}:${port}/v1/ingest`),
+    ...(basePath === null ? [] : [`  or: the address of your proxy, followed by ${basePath}/v1/ingest`]),
     `  Header: Authorization = Bearer ${ingest}`,
     '  Export format: JSON. Period: Default. Time grouping: Default, Minutes or Hours.',
     'More tokens: healthlog token add NAME --scope ingest|read|admin --profile NAME',

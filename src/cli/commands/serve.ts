@@ -138,7 +138,7 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
   const address = await listen(server, settings);
   // Only now: a start that ends before it has printed them must not count as the first.
   const fresh = firstTokens(tokens);
-  if (fresh !== null) for (const line of firstSteps(fresh, address)) print(line);
+  if (fresh !== null) for (const line of firstSteps(fresh, address, settings.basePath)) print(line);
   print(`listening on http://${hostText(address.host)}:${address.port}`);
 
   const signal = await stopSignal;
