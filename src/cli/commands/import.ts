@@ -13,12 +13,13 @@ import { type Found, findFiles } from '../import/find.js';
 import { type ImportFlags, readFlags, type Said } from '../import/flags.js';
 import { Outcomes } from '../import/outcomes.js';
 import { becomeOwner } from '../import/owner.js';
-import { type ImportProgress, importProgress } from '../import/progress.js';
 import { jsonLine, jsonSummary, Report } from '../import/report.js';
 import { reportLines } from '../import/report-text.js';
 import { takeAll } from '../import/take.js';
 import { waitForOutcomes } from '../import/wait.js';
 import { print, printJson, say } from '../output.js';
+import { type Progress, progressOn } from '../progress.js';
+import { stopWish } from '../signals.js';
 
 /** Unlike a phone, a person who imports can wait for another program to let go of the journal. */
 const BUSY_WAIT_MS = 60_000;
@@ -30,8 +31,8 @@ export async function importFiles(
 ): Promise<number> {
   const said = readFlags(flags, context.clock.now());
   const found = findFiles(args, context.folder.root);
-  const stop = stopping();
-  const progress = importProgress(!context.json && process.stderr.isTTY);
+  const stop = stopWish(() => say('Ending after the file at hand. A second signal ends at once.'));
+  const progress = progressOn(process.stderr, !context.json);
   const report = new Report(flags.wait);
   const outcomes = new Outcomes(context.folder, (one) => {
     report.addOutcome(one);
@@ -43,7 +44,7 @@ export async function importFiles(
     const awaited = outcomes.waiting;
     if (!flags.wait) outcomes.look(true);
     else if (awaited > 0) {
-      const onLook = (): void => progress.folded(awaited - outcomes.waiting, awaited);
+      const onLook = (): void => progress.show('deliveries folded', awaited - outcomes.waiting, awaited);
       const end = await waitForOutcomes({ context, outcomes, stopped: stop.asked, onLook });
       report.pendingReason = end.reason;
       clean = end.clean;
@@ -71,7 +72,7 @@ interface TakeIn {
   readonly flags: ImportFlags;
   readonly report: Report;
   readonly outcomes: Outcomes;
-  readonly progress: ImportProgress;
+  readonly progress: Progress;
   readonly stopped: () => boolean;
 }
 
@@ -108,7 +109,7 @@ async function takeIn({
       bytesMax: FOLD_BODY_BYTES_MAX,
     })) {
       if (taken.result !== 'left_out') done += 1;
-      progress.files(done, Math.max(done, files));
+      progress.show('files taken in', done, Math.max(done, files));
       if ('row' in taken) outcomes.await(taken);
       else tell(taken);
     }
@@ -131,26 +132,4 @@ function openAcceptor(context: Context): Acceptor {
         `The clock of this machine was set back by ${Math.round(aheadMicros / 1e6)} seconds; the order of deliveries is kept.`,
       ),
   });
-}
-
-/** The first signal is a wish, seen between two files; a second one, of either kind, ends the process at once. */
-function stopping(): { asked: () => boolean; end: () => void } {
-  let asked = false;
-  const ask = (signal: NodeJS.Signals): void => {
-    if (asked) {
-      // Not exit(): that waits for a thread that reads from a pipe nobody writes to.
-      end();
-      process.kill(process.pid, signal);
-      return;
-    }
-    asked = true;
-    say('Ending after the file at hand. A second signal ends at once.');
-  };
-  const end = (): void => {
-    process.off('SIGINT', ask);
-    process.off('SIGTERM', ask);
-  };
-  process.on('SIGINT', ask);
-  process.on('SIGTERM', ask);
-  return { asked: () => asked, end };
 }

@@ -1,22 +1,26 @@
 /** `healthlog journal recover`: a lost or damaged journal once more from the archive. */
-import { SingleBar } from 'cli-progress';
 import type { NotesReconciled } from '../../journal/reconcile-notes.js';
 import { type RecoverReport, recoverJournal } from '../../journal/recover.js';
 import { named } from '../../projections/rebuild-text.js';
 import type { Context } from '../context.js';
 import { print, printJson } from '../output.js';
+import { progressOn } from '../progress.js';
 
 const DONE = 0;
 const NEEDS_A_PERSON = 1;
 
 /** A signal ends it at once, wherever it is: the old journal stays in place until the new one is complete. */
 export function journalRecover({ folder, clock, json }: Context): number {
-  const bar = progressBar(!json && process.stderr.isTTY);
+  const progress = progressOn(process.stderr, !json);
   let report: RecoverReport;
   try {
-    report = recoverJournal({ folder, clock, onProgress: bar.show });
+    report = recoverJournal({
+      folder,
+      clock,
+      onProgress: (done, total) => progress.show('bodies', done, total),
+    });
   } finally {
-    bar.end();
+    progress.end();
   }
   const exitCode = report.damaged.length + report.notes.unreadable.length > 0 ? NEEDS_A_PERSON : DONE;
   if (json) printJson(toJson(exitCode, report));
@@ -89,26 +93,4 @@ function broughtIn(adopted: number, { tokens, exclusions }: NotesReconciled): st
   ];
   const lines = facts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}.`);
   return lines.length > 0 ? lines : ['The archive has nothing that it lacked.'];
-}
-
-function progressBar(shown: boolean): { show: (done: number, total: number) => void; end: () => void } {
-  if (!shown) return { show: () => undefined, end: () => undefined };
-  // The cursor stays: a signal ends this without a chance to bring it back.
-  const bar = new SingleBar({
-    format: '{bar} {value}/{total} bodies',
-    clearOnComplete: true,
-    stream: process.stderr,
-  });
-  let started = false;
-  return {
-    show: (done, total) => {
-      if (!started) bar.start(total, done);
-      else bar.update(done);
-      started = true;
-    },
-    end: () => {
-      if (started) bar.stop();
-      started = false;
-    },
-  };
 }

@@ -1,9 +1,7 @@
 /**
  * `healthlog serve`: the service.
  *
- * Start: lock → (a recovery that was cut short) → journal (migrations) → sweep → adopt → notes of the archive →
- * (first generation) → runner → listen. Then one line on stdout,
- * `listening on http://HOST:PORT`; the log goes to stderr, one JSON object per line.
+ * Start: the data folder is taken over (take-over.ts) → runner → listen. Then one line on stdout, `listening on http://HOST:PORT`; the log goes to stderr, one JSON object per line.
  * Stop (SIGTERM, SIGINT): stop accepting → let uploads finish within the budget → stop flag → wait for the fold
  * within the same budget → close. When the budget runs out: a warning and exit 0, and nothing is closed under a
  * live transaction; what was not folded is still pending. A second signal ends the process at once.
@@ -15,20 +13,17 @@ import { Reader } from '../../api/reader.js';
 import { Acceptor } from '../../journal/accept.js';
 import { HealthlogError, platformCode } from '../../journal/errors.js';
 import { nodeFiles } from '../../journal/files.js';
-import { acquireLock } from '../../journal/lock.js';
-import { adoptOrphans, sweepIncoming } from '../../journal/reconcile.js';
-import { hadToReconcile, reconcileNotes } from '../../journal/reconcile-notes.js';
-import { putInPlace } from '../../journal/replace-journal.js';
+import { hadToReconcile } from '../../journal/reconcile-notes.js';
 import { withoutTokens } from '../../journal/secrets.js';
-import { Journal } from '../../journal/store.js';
 import { TokenStore } from '../../journal/tokens.js';
 import type { JournalStatus } from '../../projections/answers/status.js';
-import { currentGeneration, makeFirstGeneration, readyGeneration } from '../../projections/generations.js';
+import { readyGeneration } from '../../projections/generations.js';
 import { startRunner } from '../../projections/thread.js';
 import type { Context } from '../context.js';
 import { lagWarning } from '../lag.js';
 import { print } from '../output.js';
 import type { ServeSettings } from '../settings.js';
+import { type TakenOver, takeOver } from '../take-over.js';
 import { type FreshTokens, firstSteps } from '../welcome.js';
 
 const MINUTE_MS = 60_000;
@@ -39,32 +34,8 @@ const LOOK_AROUND_MS = 1_000;
 
 export async function serve({ folder, clock }: Context, settings: ServeSettings): Promise<number> {
   const log = openLog(settings.logLevel);
-  const lock = acquireLock(folder, clock);
-  const replaced = putInPlace(folder, nodeFiles, clock);
-  if (replaced !== null)
-    log.warn(
-      { set_aside: replaced.setAside },
-      'finished a recovery that was cut short: the journal was replaced by the one made from the archive',
-    );
-  const journal = Journal.open(folder, 'write');
-  const swept = sweepIncoming(folder);
-  if (swept.length > 0)
-    log.info({ files: swept.length }, 'removed what uploads cut short by a crash had left');
-  const { adopted, damaged } = adoptOrphans({ folder, journal });
-  if (adopted.length > 0) log.warn({ deliveries: adopted.length }, 'took in bodies that had no journal row');
-  for (const file of damaged)
-    log.error(file, 'a body in the archive has no journal row and is damaged; it stays where it is');
-  const notes = reconcileNotes(journal, folder, nodeFiles, clock);
-  if (hadToReconcile(notes))
-    log.warn(
-      { tokens: notes.tokens, exclusions: notes.exclusions },
-      'the journal and the notes in the archive differed about tokens or deliveries set aside, and were put together',
-    );
-  for (const line of notes.unreadable)
-    log.warn(line, 'a line of the notes in the archive cannot be read; it stays where it is');
-
-  if (journal.count() === 0 && currentGeneration(folder) === null)
-    makeFirstGeneration(folder, journal.meta().epoch);
+  const { lock, journal, ...found } = takeOver(folder, clock);
+  logFound(found, log);
 
   const tokens = new TokenStore(journal, folder, nodeFiles, clock);
   const runner = startRunner({
@@ -121,6 +92,11 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
       );
   };
   let seenVersion = journal.dataVersion();
+  const lookAround = (): void => {
+    const version = journal.dataVersion();
+    if (version !== seenVersion || readyGeneration(folder) !== null) runner.wake();
+    seenVersion = version;
+  };
   const timers = [
     setInterval(() => {
       everyMinute().catch((error: unknown) =>
@@ -128,9 +104,11 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
       );
     }, MINUTE_MS),
     setInterval(() => {
-      const version = journal.dataVersion();
-      if (version !== seenVersion || readyGeneration(folder) !== null) runner.wake();
-      seenVersion = version;
+      try {
+        lookAround();
+      } catch (error) {
+        log.error({ error: String(error) }, 'the look at what other programs did failed');
+      }
     }, LOOK_AROUND_MS),
   ];
 
@@ -162,6 +140,28 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
   lock.release();
   log.info({}, 'stopped');
   return 0;
+}
+
+/** What had to be put right. */
+function logFound(found: Omit<TakenOver, 'lock' | 'journal'>, log: Logger): void {
+  const { replaced, swept, adopted, damaged, notes } = found;
+  if (replaced !== null)
+    log.warn(
+      { set_aside: replaced.setAside },
+      'finished a recovery that was cut short: the journal was replaced by the one made from the archive',
+    );
+  if (swept.length > 0)
+    log.info({ files: swept.length }, 'removed what uploads cut short by a crash had left');
+  if (adopted.length > 0) log.warn({ deliveries: adopted.length }, 'took in bodies that had no journal row');
+  for (const file of damaged)
+    log.error(file, 'a body in the archive has no journal row and is damaged; it stays where it is');
+  if (hadToReconcile(notes))
+    log.warn(
+      { tokens: notes.tokens, exclusions: notes.exclusions },
+      'the journal and the notes in the archive differed about tokens or deliveries set aside, and were put together',
+    );
+  for (const line of notes.unreadable)
+    log.warn(line, 'a line of the notes in the archive cannot be read; it stays where it is');
 }
 
 /** On stderr, one JSON object per line. Whatever a line is made of, no token leaves in it. */

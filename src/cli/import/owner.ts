@@ -3,50 +3,33 @@
  * crash may have left, and can fold by the service's own worker.
  */
 import { HealthlogError } from '../../journal/errors.js';
-import { nodeFiles } from '../../journal/files.js';
-import { acquireLock, type Lock } from '../../journal/lock.js';
-import { adoptOrphans, sweepIncoming } from '../../journal/reconcile.js';
-import { hadToReconcile, reconcileNotes } from '../../journal/reconcile-notes.js';
-import { putInPlace } from '../../journal/replace-journal.js';
-import { Journal } from '../../journal/store.js';
-import { currentGeneration, makeFirstGeneration } from '../../projections/generations.js';
+import type { Lock } from '../../journal/lock.js';
+import { hadToReconcile } from '../../journal/reconcile-notes.js';
 import { type RunnerThread, startRunner } from '../../projections/thread.js';
 import type { Context } from '../context.js';
 import { say } from '../output.js';
 import { resolveSetting, SERVE } from '../settings.js';
+import { type TakenOver, takeOver } from '../take-over.js';
 
 /** Null when a service, or another import, owns the folder. */
 export function becomeOwner({ folder, clock }: Context): Lock | null {
-  const lock = tryLock(() => acquireLock(folder, clock));
-  if (lock === null) return null;
-  try {
-    if (putInPlace(folder, nodeFiles, clock) !== null)
-      say('Finished a recovery that was cut short: the journal is the one made from the archive.');
-    const journal = Journal.open(folder, 'write');
-    try {
-      sweepIncoming(folder);
-      const { adopted, damaged } = adoptOrphans({ folder, journal });
-      if (adopted.length > 0)
-        say(`Took in bodies of the archive that had no journal row: ${adopted.length}.`);
-      for (const { path, reason } of damaged)
-        say(`The archive file ${path} has no journal row and is damaged (${reason}); it stays where it is.`);
-      if (hadToReconcile(reconcileNotes(journal, folder, nodeFiles, clock)))
-        say('Put together what the journal and the archive knew of tokens and of deliveries set aside.');
-      if (journal.count() === 0 && currentGeneration(folder) === null)
-        makeFirstGeneration(folder, journal.meta().epoch);
-    } finally {
-      journal.close();
-    }
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
+  const taken = tryTakeOver(() => takeOver(folder, clock));
+  if (taken === null) return null;
+  const { lock, journal, replaced, adopted, damaged, notes } = taken;
+  journal.close();
+  if (replaced !== null)
+    say('Finished a recovery that was cut short: the journal is the one made from the archive.');
+  if (adopted.length > 0) say(`Took in bodies of the archive that had no journal row: ${adopted.length}.`);
+  for (const { path, reason } of damaged)
+    say(`The archive file ${path} has no journal row and is damaged (${reason}); it stays where it is.`);
+  if (hadToReconcile(notes))
+    say('Put together what the journal and the archive knew of tokens and of deliveries set aside.');
   return lock;
 }
 
-function tryLock(acquire: () => Lock): Lock | null {
+function tryTakeOver(attempt: () => TakenOver): TakenOver | null {
   try {
-    return acquire();
+    return attempt();
   } catch (error) {
     if (error instanceof HealthlogError && error.code === 'locked') return null;
     throw error;
