@@ -218,13 +218,13 @@ export const ERRORS = {
     status: 400,
     exitCode: 1,
     message: 'The file cannot be read: {reason}. Nothing of it was stored.',
-    hint: 'Check the spelling of the path, and that the file belongs to the user who runs this.',
+    hint: 'Check the path and who may read the file. What is encrypted or packed in an unusual way has to be unpacked first.',
   },
   file_damaged: {
     status: 400,
     exitCode: 1,
     message: 'The file is damaged: {reason}. Nothing of it was stored.',
-    hint: 'Copy or export it once more. What a damaged ZIP file still gives can be unpacked and imported file by file.',
+    hint: 'Copy or export it once more. When it is a ZIP file: unpack what can be unpacked, and import those files.',
   },
   bad_journal: {
     status: 503,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { readAsOf } from '../../src/cli/import/as-of.js';
 import { type ImportFlags, readFlags, type Said, saidHeaders } from '../../src/cli/import/flags.js';
 import { knownBy } from '../../src/cli/import/known.js';
-import { deliveryId, micros } from '../../src/journal/position.js';
+import { deliveryId, type Micros, micros } from '../../src/journal/position.js';
 import type { JournalRow } from '../../src/journal/store.js';
 import { at, NOON } from '../journal/support.js';
 
@@ -66,14 +66,18 @@ describe('--as-of', () => {
     ['2026-03-10 22:05:00 -0400', at('2026-03-11T02:05:00.000000Z')],
     ['2026-03-10T21:05:00.123456Z', at('2026-03-10T21:05:00.123456Z')],
   ])('%s is understood', (text, expected) => {
-    expect(readAsOf(text, NOON)).toBe(expected);
+    expect(readAsOf(text, NOON).at).toBe(expected);
   });
 
   it("means now when it is today's date", () => {
     const now = new Date(NOON / 1000);
     const two = (n: number): string => String(n).padStart(2, '0');
     const today = `${now.getFullYear()}-${two(now.getMonth() + 1)}-${two(now.getDate())}`;
-    expect(readAsOf(today, NOON)).toBe(NOON);
+    expect(readAsOf(today, NOON)).toMatchObject({
+      at: NOON,
+      from: local(now.getFullYear(), now.getMonth(), now.getDate()),
+      to: local(now.getFullYear(), now.getMonth(), now.getDate() + 1) - 1,
+    });
   });
 
   it.each([
@@ -127,8 +131,13 @@ describe('a file that was imported before', () => {
   });
 
   it('is known by the time it was made, when that was said', () => {
-    const said = { ...read({}), asOf: days.clockAt };
-    expect(knownBy(said, [plain, days])).toBe(days);
-    expect(knownBy({ ...said, asOf: micros(days.clockAt - 1) }, [plain, days])).toBe(null);
+    const exactly = (at: Micros) => ({ ...read({}), asOf: { at, from: at, to: at } });
+    expect(knownBy(exactly(days.clockAt), [plain, days])).toBe(days);
+    expect(knownBy(exactly(micros(days.clockAt - 1)), [plain, days])).toBe(null);
+  });
+
+  it('is known by the day it was made, also when that is today', () => {
+    expect(knownBy(read({ asOf: '2026-11-30' }), [plain])).toBe(plain);
+    expect(knownBy(read({ asOf: '2026-11-29' }), [plain])).toBe(null);
   });
 });

@@ -18,6 +18,7 @@ describe('a ZIP file', () => {
     { name: 'Export/more.zip', data: zipOf([{ name: 'deep.json', data: body('deep') }]) },
     { name: '__MACOSX/Export/._metrics.json', data: 'x' },
     { name: '../../evil.json', data: body('evil') },
+    { name: './here.json', data: body('here') },
     { name: 'back\\slash.json', data: body('backslash') },
     { name: Buffer.from([0xff, 0x80, 0x2e, 0x6a, 0x73, 0x6f, 0x6e]), data: body('odd name') },
     { name: 'schön.json', data: body('umlaut') },
@@ -32,6 +33,7 @@ describe('a ZIP file', () => {
     'left_out Export/more.zip',
     'left_out __MACOSX/Export/._metrics.json',
     'left_out ../../evil.json',
+    'imported ./here.json',
     'imported back/slash.json',
     'imported \u00a0Ç.json',
     'imported schön.json',
@@ -43,8 +45,8 @@ describe('a ZIP file', () => {
     const { data, taken } = await imported([zip]);
     expect(told(taken, `${zip}`)).toEqual(results);
     expect(bodies(data)).toEqual(
-      ['deflated', 'stored', 'descriptor', 'csv', 'gzip', 'backslash', 'odd name', 'umlaut'].map((note) =>
-        note === 'csv' ? 'Date,Steps\n' : body(note),
+      ['deflated', 'stored', 'descriptor', 'csv', 'gzip', 'here', 'backslash', 'odd name', 'umlaut'].map(
+        (note) => (note === 'csv' ? 'Date,Steps\n' : body(note)),
       ),
     );
   });

@@ -10,33 +10,46 @@ import { HealthlogError } from '../../journal/errors.js';
 import { type Micros, micros, parseMicros } from '../../journal/position.js';
 import { parseStamp, type Stamp, ymdOfDay } from '../../projections/dates.js';
 
+export interface AsOf {
+  readonly at: Micros;
+  /** What was said is true of everything that was made from here … */
+  readonly from: Micros;
+  /** … to here, inclusive: for a date that is its whole day. */
+  readonly to: Micros;
+}
+
 /** @throws HealthlogError usage */
-export function readAsOf(text: string, now: Micros): Micros {
+export function readAsOf(text: string, now: Micros): AsOf {
   const stamp = parseStamp(text);
   // Stamps end at milliseconds; `clock_at` of another delivery has six digits.
-  const at = stamp === null ? null : (parseMicros(text.trim()) ?? fromStamp(stamp, now));
-  if (at === null) {
+  const exact = stamp === null ? null : parseMicros(text.trim());
+  const asOf = exact === null ? stamp && fromStamp(stamp, now) : moment(exact);
+  if (asOf === null) {
     throw new HealthlogError('usage', {
       reason: `--as-of cannot be "${text}": it is a date like 2026-03-10 or a time like 2026-03-10T22:05:00+01:00.`,
     });
   }
-  if (at > now) {
+  if (asOf.at > now) {
     throw new HealthlogError('usage', {
       reason: `--as-of cannot be "${text}": that is in the future, and it says when the file was made.`,
     });
   }
-  return at;
+  return asOf;
 }
 
-function fromStamp(stamp: Stamp, now: Micros): Micros {
-  if (stamp.offsetMin !== null) return micros(Math.round(stamp.epochMs * 1000));
+function moment(at: Micros): AsOf {
+  return { at, from: at, to: at };
+}
+
+function fromStamp(stamp: Stamp, now: Micros): AsOf {
+  if (stamp.offsetMin !== null) return moment(micros(Math.round(stamp.epochMs * 1000)));
   if (!stamp.dateOnly) {
     const msOfSecond = stamp.epochMs - Math.floor(stamp.epochMs / 1000) * 1000;
-    return onThisClock(stamp.localDay, stamp.secondOfDay, msOfSecond);
+    return moment(onThisClock(stamp.localDay, stamp.secondOfDay, msOfSecond));
   }
-  const begin = onThisClock(stamp.localDay, 0, 0);
-  const end = micros(onThisClock(stamp.localDay + 1, 0, 0) - 1);
-  return begin <= now && now < end ? now : end;
+  const from = onThisClock(stamp.localDay, 0, 0);
+  const to = micros(onThisClock(stamp.localDay + 1, 0, 0) - 1);
+  return { at: from <= now && now < to ? now : to, from, to };
 }
 
 function onThisClock(day: number, secondOfDay: number, ms: number): Micros {

@@ -35,7 +35,7 @@ export async function describePiece(piece: Piece, said: Said): Promise<Described
   const guessed = isCsvName(piece.shown) && !looksLikeJson ? 'text/csv' : 'application/json';
   const contentType = header === null ? guessed : header.contentType;
   const kind = judgeContentType(contentType ?? undefined) ?? 'json';
-  const madeAt = said.asOf ?? header?.clockAt ?? null;
+  const madeAt = said.asOf?.at ?? header?.clockAt ?? null;
   const describe = (clockAt: Micros): IncomingDelivery => ({
     profile: said.profile ?? header?.profile ?? DEFAULT_PROFILE,
     source: 'import',

@@ -7,7 +7,7 @@ import { HealthlogError } from '../../journal/errors.js';
 import type { Micros } from '../../journal/position.js';
 import { declaredLayer, foldHeader } from '../../projections/layer.js';
 import { alignedPeriod } from '../../projections/period.js';
-import { readAsOf } from './as-of.js';
+import { type AsOf, readAsOf } from './as-of.js';
 
 /** As typed; absent when not given. */
 export interface ImportFlags {
@@ -27,7 +27,7 @@ export interface Said {
   readonly aggregation: string | null;
   readonly period: string | null;
   /** When the file was made. */
-  readonly asOf: Micros | null;
+  readonly asOf: AsOf | null;
   readonly profile: string | null;
 }
 

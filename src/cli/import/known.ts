@@ -3,7 +3,7 @@
  *
  * Asked inside the journal's write lock, with the rows of the same body and profile. A flag that was given must agree
  * with what the earlier delivery has; one that was not given makes no difference. Groupings and periods are compared
- * as the fold reads them: "days" is "Days".
+ * as the fold reads them: "days" is "Days". A date agrees with every time of its day.
  */
 import type { JournalRow } from '../../journal/store.js';
 import { declaredLayer, foldHeader } from '../../projections/layer.js';
@@ -22,6 +22,6 @@ function agrees(
     (automation === null || automation === its.id) &&
     (aggregation === null || declaredLayer(aggregation) === declaredLayer(its.aggregation)) &&
     (period === null || foldHeader(period) === foldHeader(its.period ?? '')) &&
-    (asOf === null || asOf === clockAt)
+    (asOf === null || (asOf.from <= clockAt && clockAt <= asOf.to))
   );
 }

@@ -138,6 +138,9 @@ function modifiedAt(entry: Entry): Micros | null {
 
 function leftOutOfZip(name: string): string | null {
   if (/\.zip$/i.test(name)) return 'a ZIP within a ZIP is not opened';
-  const hidden = name.split('/').some((part) => part.startsWith('.'));
+  const parts = name.split('/');
+  if (parts.includes('..')) return 'its name leads out of the ZIP';
+  // Some programs write `./` in front of every name.
+  const hidden = parts.some((part) => part.startsWith('.') && part !== '.');
   return hidden ? 'its name begins with a dot' : leftOutByName(name);
 }
