@@ -5,7 +5,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RunnerLog } from '../projections/thread.js';
 import { clientAddress } from './client.js';
-import { shownPath } from './url.js';
+import { pathOf } from './url.js';
 
 /** What the ingest route adds to its line. */
 export interface IngestNote {
@@ -39,7 +39,7 @@ export function logWhenClosed(request: FastifyRequest, reply: FastifyReply, log:
     const { isCutByStop, ...note } = (await notes.get(request)) ?? {};
     const fields = {
       method: request.method,
-      path: shownPath(request.originalUrl),
+      path: pathOf(request),
       // Who went away in the middle is told as well, in case it still listens, but was not answered.
       ...(finished && note.abortedAfterBytes === undefined ? { status: reply.raw.statusCode } : {}),
       ms: Math.round(performance.now() - startedMs),

@@ -28,7 +28,7 @@ import type { Reader } from './reader.js';
 import { readingRoutes } from './reading.js';
 import { ParserRefusals, sendError } from './refusals.js';
 import { SLOWDOWN, Slowdown, type SlowdownLimits } from './slowdown.js';
-import { routedUrl, shownPath } from './url.js';
+import { pathOf, routedUrl } from './url.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -113,7 +113,7 @@ export function createApp(deps: ApiDeps): ApiServer {
   });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, log));
   app.setNotFoundHandler((request, reply) => {
-    const what = `${request.method} ${shownPath(request.originalUrl)} here`;
+    const what = `${request.method} ${pathOf(request)} here`;
     return sendError(new HealthlogError('not_found', { what }), request, reply, log);
   });
 

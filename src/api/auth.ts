@@ -3,10 +3,8 @@
  * vendor's own server expects). A token belongs to one profile and one scope: a phone's token can only ingest, a
  * read token sees its own profile, an admin token may do everything.
  *
- * How the token is written into its header matters little, since only the right one opens anything: people type
- * `Bearer` twice, leave it out, or put quotes around. A proxy may use Authorization for itself, so every place is
- * looked at, and one right token is enough. It is looked up first and let through at once; only a request without
- * any is slowed down (slowdown.ts).
+ * One right token is enough (presented-tokens.ts). It is looked up first and let through at once; only a request
+ * without any is slowed down (slowdown.ts).
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HealthlogError } from '../journal/errors.js';
@@ -14,29 +12,8 @@ import type { Grant, Scope, TokenStore } from '../journal/tokens.js';
 import type { RunnerLog } from '../projections/thread.js';
 import { clientAddress } from './client.js';
 import type { HeldAnswers } from './held-answers.js';
+import { presentedTokens } from './presented-tokens.js';
 import type { Slowdown } from './slowdown.js';
-
-const TOKEN_HEADERS = ['authorization', 'x-api-key', 'api-key'] as const;
-/** More different tokens than this in one request are no mistake of a person. */
-const PRESENTED_MAX = 6;
-
-type HeaderValues = Readonly<NodeJS.Dict<readonly string[]>>;
-
-/** Every token that a request presents, in whatever way. */
-export function presentedTokens(headers: HeaderValues): readonly string[] {
-  const found = new Set<string>();
-  for (const name of TOKEN_HEADERS) {
-    for (const value of headers[name] ?? []) {
-      const token = value
-        .trim()
-        .replace(/^(?:bearer\b[\s:]*)+/i, '')
-        .replace(/^(["'])(.*)\1$/, '$2')
-        .trim();
-      if (token !== '' && !/\s/.test(token)) found.add(token);
-    }
-  }
-  return [...found].slice(0, PRESENTED_MAX);
-}
 
 export interface GateDeps {
   readonly tokens: TokenStore;

@@ -19,6 +19,7 @@ import { UploadAborted } from '../journal/upload.js';
 import type { FoldedNotice, RunnerThread } from '../projections/thread.js';
 import { type IngestNote, noteIngest } from './access-log.js';
 import type { Gate } from './auth.js';
+import { presentedTokens } from './presented-tokens.js';
 import { RequestBody, type UploadBudgets } from './request-body.js';
 import { ingestQuery, parseQuery } from './schemas.js';
 
@@ -45,7 +46,7 @@ export function takeContentType(request: FastifyRequest): void {
   const { headers, headersDistinct } = request.raw;
   // Of a header that was sent twice node keeps the first only.
   const all = headersDistinct['content-type']?.join(', ');
-  contentTypes.set(request, all === undefined ? null : withoutTokens(all));
+  contentTypes.set(request, all === undefined ? null : withoutTokens(all, presentedTokens(headersDistinct)));
   headers['content-type'] = 'application/octet-stream';
 }
 
@@ -111,7 +112,8 @@ export class Ingest {
 
   async #receive({ raw }: FastifyRequest, body: RequestBody, judged: Judged): Promise<JournalRow> {
     const { profile, contentType, kind } = judged;
-    const headers = keptHeaders({ ...raw.headers, 'content-type': contentType ?? undefined });
+    const presented = presentedTokens(raw.headersDistinct);
+    const headers = keptHeaders({ ...raw.headers, 'content-type': contentType ?? undefined }, presented);
     return this.#deps.acceptor.accept(body, {
       profile,
       source: 'http',

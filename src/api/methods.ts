@@ -1,7 +1,7 @@
 /** Methods: an address that exists and is asked in another way says what it takes, instead of "there is none". */
 import type { FastifyInstance } from 'fastify';
 import { HealthlogError } from '../journal/errors.js';
-import { shownPath } from './url.js';
+import { pathOf } from './url.js';
 
 /** Call it before the routes are made; what it returns, after. */
 export function answerOtherMethods(app: FastifyInstance): () => void {
@@ -23,7 +23,7 @@ export function answerOtherMethods(app: FastifyInstance): () => void {
           void reply.header('allow', allowed);
           throw new HealthlogError('method_not_allowed', {
             method: request.method,
-            path: shownPath(request.originalUrl),
+            path: pathOf(request),
             allowed,
           });
         },

@@ -10,11 +10,13 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HealthlogError } from '../journal/errors.js';
+import { withoutTokens } from '../journal/secrets.js';
 import type { RunnerLog } from '../projections/thread.js';
 import type { Connections } from './connections.js';
 import { DRAIN_MS_MAX, drain } from './drain.js';
+import { presentedTokens } from './presented-tokens.js';
 import { failBody } from './request-body.js';
-import { shownPath } from './url.js';
+import { pathOf, shownPath } from './url.js';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
@@ -39,13 +41,19 @@ export function sendError(
   const known = catalogued(error);
   if (known.status >= 500) {
     const cause = known.cause instanceof Error ? known.cause : known;
-    const fields = { code: known.code, path: shownPath(request.originalUrl), error: cause.message };
+    const fields = { code: known.code, path: pathOf(request), error: cause.message };
     log.error(known.code === 'internal' ? { ...fields, stack: cause.stack } : fields, known.message);
   }
   drain(request.raw, reply.raw);
   // What a client may try instead of a token is said as HTTP demands it.
   if (known.status === 401) void reply.header('www-authenticate', 'Bearer realm="healthlog"');
-  return reply.code(known.status).type(JSON_TYPE).send(known.toBody());
+  const { error: said } = known.toBody();
+  // Some texts repeat what was asked for.
+  const message = withoutTokens(said.message, presentedTokens(request.raw.headersDistinct));
+  return reply
+    .code(known.status)
+    .type(JSON_TYPE)
+    .send({ error: { ...said, message } });
 }
 
 /** What node's parser says, as an error of the catalogue. */
@@ -143,10 +151,10 @@ export class ParserRefusals {
 
   /** What never reaches a route: CONNECT asks for a proxy. */
   refuseConnect(server: Server): void {
-    server.on('connect', ({ method, url }: IncomingMessage, socket: Socket) => {
+    server.on('connect', ({ method, url, headersDistinct }: IncomingMessage, socket: Socket) => {
       const known = new HealthlogError('method_not_allowed', {
         method: method ?? '',
-        path: shownPath(url ?? ''),
+        path: shownPath(url ?? '', presentedTokens(headersDistinct)),
         allowed: 'no such requests',
       });
       this.#log.warn(

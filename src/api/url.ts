@@ -5,9 +5,13 @@
  * proxy sends them), and the base path, whether the proxy in front strips it or not. Logged is the path as it
  * came, without query string and fragment, where people put tokens and targets, and with tokens blanked.
  */
+import type { FastifyRequest } from 'fastify';
 import { withoutTokens } from '../journal/secrets.js';
+import { presentedTokens } from './presented-tokens.js';
 
 const ORIGIN = /^https?:\/\/[^/?#]*/i;
+/** Name and password in front of a host. */
+const LOGIN = /^(https?:\/\/)[^/?#]*@/i;
 const LOGGED_CHARS_MAX = 200;
 
 /** @param basePath begins with `/` and does not end with it; null for none */
@@ -31,12 +35,21 @@ function decodedAscii(text: string): string {
   return decoded;
 }
 
-/** What a log line or an answer may say of an address. */
-export function shownPath(url: string): string {
+/**
+ * What a log line or an answer may say of an address.
+ *
+ * @param presented the tokens of the request
+ */
+export function shownPath(url: string, presented: readonly string[] = []): string {
   const end = url.search(/[?#;]/);
-  const path = end < 0 ? url : url.slice(0, end);
+  const path = (end < 0 ? url : url.slice(0, end)).replace(LOGIN, '$1');
   const decoded = decodedAscii(path);
-  const blanked = withoutTokens(decoded);
+  const blanked = withoutTokens(decoded, presented);
   const shown = blanked === decoded ? path : blanked;
   return shown.length <= LOGGED_CHARS_MAX ? shown : `${shown.slice(0, LOGGED_CHARS_MAX)}…`;
+}
+
+/** The same of a request: what it presents as its token is blanked too, whatever that looks like. */
+export function pathOf({ originalUrl, raw }: FastifyRequest): string {
+  return shownPath(originalUrl, presentedTokens(raw.headersDistinct));
 }

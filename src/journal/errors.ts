@@ -5,6 +5,7 @@
  * change there. Texts hold no health values, tokens or bodies. `{name}` is filled in when the error is made.
  * docs/errors.md lists the same table; a test compares the two.
  */
+import { withoutTokens } from './secrets.js';
 
 interface ErrorEntry {
   readonly status: number;
@@ -276,9 +277,9 @@ export class HealthlogError extends Error {
     return error;
   }
 
-  /** The one shape of an error answer. */
+  /** The one shape of an error answer. A text may repeat what was asked for, but no token. */
   toBody(): { error: { code: string; message: string; hint: string } } {
-    return { error: { code: this.code, message: this.message, hint: this.hint } };
+    return { error: { code: this.code, message: withoutTokens(this.message), hint: this.hint } };
   }
 }
 

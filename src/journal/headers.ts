@@ -37,15 +37,21 @@ function decodeValue(value: string): string {
   }
 }
 
-/** The headers that go into the archive, by lower-case name. A header sent twice is joined with `, `. */
+/**
+ * The headers that go into the archive, by lower-case name. A header sent twice is joined with `, `.
+ *
+ * @param presented the tokens of the request
+ */
 export function keptHeaders(
   raw: Readonly<Record<string, string | readonly string[] | undefined>>,
+  presented: readonly string[] = [],
 ): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const name of KEPT) {
     const value = raw[name];
     if (value === undefined) continue;
-    kept[name] = withoutTokens(decodeValue(typeof value === 'string' ? value : value.join(', ')));
+    const text = decodeValue(typeof value === 'string' ? value : value.join(', '));
+    kept[name] = withoutTokens(text, presented);
   }
   return kept;
 }

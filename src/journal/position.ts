@@ -62,8 +62,9 @@ export function parseMicros(text: string): Micros | null {
   const match = ISO_PATTERN.exec(text);
   if (!match) return null;
   const ms = Date.parse(`${match[1]}Z`);
-  if (Number.isNaN(ms)) return null;
-  return (ms * 1000 + Number((match[2] ?? '').padEnd(6, '0'))) as Micros;
+  const at = ms * 1000 + Number((match[2] ?? '').padEnd(6, '0'));
+  // NaN, and years in which microseconds are no longer exact: nothing was ever recorded there.
+  return Number.isSafeInteger(at) ? micros(at) : null;
 }
 
 /** The form used in archive names: `20261130T220518.123456Z`. */

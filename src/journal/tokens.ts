@@ -19,6 +19,7 @@ import type { FileLayer } from './files.js';
 import type { DataFolder } from './folder.js';
 import { appendNote, type UnreadableLine } from './jsonl.js';
 import { formatMicros, type Micros, micros } from './position.js';
+import { SECRET_CHARS_MIN } from './secrets.js';
 import type { Journal } from './store.js';
 import { notedTokens, readTokenEvents, type Scope } from './token-events.js';
 
@@ -81,8 +82,6 @@ const PREFIX = 'hl_';
 const SECRET_BYTES = 32;
 /** Nothing longer is a token; it is not worth hashing. */
 const PRESENTED_CHARS_MAX = 256;
-/** A shorter secret could be guessed over the network. */
-const SECRET_CHARS_MIN = 16;
 /** What travels unchanged in a header: ASCII that is seen. */
 const SECRET_PATTERN = /^[!-~]+$/;
 /** Fewer digits of a hash are taken for a label. */

@@ -16,6 +16,8 @@ import { isObject } from './json.js';
 
 /** Texts within texts within texts: as deep as the envelope goes. */
 const PACKED_MAX = 4;
+/** The year 2255, up to which microseconds are exact; relays write 9999 for "never". */
+const EXACT_MS_MAX = Number.MAX_SAFE_INTEGER / 1000;
 /** A document needs a few more characters than any date. */
 const DOCUMENT_MIN = 64;
 
@@ -41,7 +43,7 @@ function newestIn(body: Buffer, structureMax: number, packed: number): number | 
       const ms = mayBeDocument(value)
         ? packedIn(value, structureMax, packed + 1)
         : (parseStamp(value)?.epochMs ?? null);
-      if (ms !== null && (newestMs === null || ms > newestMs)) newestMs = ms;
+      if (ms !== null && Math.abs(ms) <= EXACT_MS_MAX && (newestMs === null || ms > newestMs)) newestMs = ms;
     } else if (Array.isArray(value)) for (const item of value) left.push(item);
     else if (isObject(value)) for (const key in value) left.push(value[key]);
   }

@@ -1,13 +1,14 @@
 /** A secret is sent in every place there is, to the real program; then everything it wrote is searched for it. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { withoutTokens } from '../../src/journal/secrets.js';
 import { healthlog, Service, stopAll } from '../support/service.js';
+import { tmpDir } from '../support/tmp.js';
 
 const BODY = '{"data":{"metrics":[]}}';
 
@@ -106,6 +107,7 @@ function filesWith(root: string, secrets: readonly string[]): string[] {
 describe('a secret', () => {
   let service: Service;
   const secrets: string[] = [];
+  const answers: string[] = [];
   beforeAll(async () => {
     service = await Service.start({ args: ['--log-level', 'debug', '--trusted-proxies', 'loopback'] });
     const { stdout } = healthlog([
@@ -120,8 +122,14 @@ describe('a secret', () => {
     ]);
     const valid: string = JSON.parse(stdout).token;
     const unknown = `hl_${randomBytes(32).toString('base64url')}`;
-    for (const token of [valid, unknown]) {
-      await Promise.all(requests(token).map((bytes) => send(service.port, bytes)));
+    // Made elsewhere, of no form that could be known.
+    const registered = `Sesame.${randomBytes(12).toString('hex')}.${randomBytes(6).toString('hex')}`;
+    const key = join(tmpDir(), 'key');
+    writeFileSync(key, registered);
+    const added = ['old server', '--scope', 'admin', '--secret-from', key, '--data', service.data];
+    expect(healthlog(['token', 'add', ...added]).code).toBe(0);
+    for (const token of [valid, unknown, registered]) {
+      answers.push(...(await Promise.all(requests(token).map((bytes) => send(service.port, bytes)))));
       secrets.push(token, Buffer.from(`user:${token}`).toString('base64'), token.slice(3));
     }
     // One more is under way when the service is told to stop.
@@ -149,6 +157,11 @@ describe('a secret', () => {
     expect(lines.filter((line) => secrets.some((secret) => line.includes(secret)))).toEqual([]);
   });
 
+  it('is in no answer', () => {
+    expect(answers.filter((answer) => answer.includes('"error"')).length).toBeGreaterThan(50);
+    expect(answers.filter((answer) => secrets.some((secret) => answer.includes(secret)))).toEqual([]);
+  });
+
   it('is in no file of the data folder', () => {
     expect(filesWith(service.data, secrets)).toEqual([]);
   });
@@ -161,6 +174,8 @@ describe('what looks like a token', () => {
     [`Bearer ${token}, and ${token}!`, 'Bearer [token], and [token]!'],
     [token.slice(0, -5), '[token]'],
     [`${token}${token}`, '[token]'],
+    ['api-key sk-0123456789abcdef', 'api-key [token]'],
+    ['a task-of-the-day', 'a task-of-the-day'],
     ['hl_short', 'hl_short'],
     ['Health Metrics', 'Health Metrics'],
   ])('%s becomes %s', (text, blanked) => {

@@ -87,6 +87,8 @@ describe('--as-of', () => {
     ['2026-02-30', 'it is a date like'],
     ['2026-02-30T00:00:00Z', 'it is a date like'],
     ['', 'it is a date like'],
+    ['0001-01-01', 'it is a date like'],
+    ['1969-12-31T23:59:59Z', 'it is a date like'],
   ])('%j is refused', (text, reason) => {
     expect(() => readAsOf(text, NOON)).toThrow(
       expect.objectContaining({ code: 'usage', message: expect.stringContaining(reason) }),

@@ -91,6 +91,57 @@ describe("a file of healthlog's own archive", () => {
     }
   });
 
+  /** As the archive of another machine might hold it. */
+  function archiveFile(text: string, clockAt: string, headers: Record<string, string> = {}): Buffer {
+    const line = {
+      format: 1,
+      profile: 'me',
+      source: 'http',
+      clock_at: clockAt,
+      content_type: 'application/json',
+      content_coding: null,
+      headers,
+    };
+    return Buffer.concat([gzipSync(`${JSON.stringify(line)}\n`), gzipSync(text)]);
+  }
+
+  it('of a machine whose clock ran ahead was made now at the latest', async () => {
+    const root = files({ 'x.json.gz': archiveFile(body('x'), '2091-01-01T00:00:00.000000Z') });
+    const { data } = await imported([root]);
+    const [row] = rows(data);
+    expect(row?.clockAt).toBeLessThan(Date.parse('2091-01-01T00:00:00Z') * 1000);
+  });
+
+  it.each(['2300-01-01T00:00:00.000000Z', '0001-01-01T00:00:00.000000Z'])(
+    'with the impossible clock %s is no archive file',
+    async (clockAt) => {
+      const root = files({ 'x.json.gz': archiveFile(body('x'), clockAt) });
+      const { data } = await imported([root]);
+      // Its line is then a part of the body, as in any other file.
+      expect(rows(data).map((row) => row.automation.id)).toEqual([null]);
+      expect(bodies(data).join('')).toContain('"clock_at"');
+    },
+  );
+
+  it('is known only when the journal has a delivery of the same grouping and time', async () => {
+    const at = (day: number, headers?: Record<string, string>): Buffer =>
+      archiveFile(body('x'), `2026-03-0${day}T00:00:00.000000Z`, headers);
+    const root = files({
+      '1-plain.json': body('x'),
+      '2-days.json.gz': at(1, { 'automation-aggregation': 'Days' }),
+      '3-later.json.gz': at(3, { 'automation-aggregation': 'Days' }),
+      '4-again.json.gz': at(1, { 'automation-aggregation': 'Days' }),
+    });
+    const { data, taken } = await imported([root]);
+    expect(told(taken, root)).toEqual([
+      'imported 1-plain.json',
+      'imported 2-days.json.gz',
+      'imported 3-later.json.gz',
+      'known 4-again.json.gz',
+    ]);
+    expect(taken[3]).toMatchObject({ row: { id: rows(data)[1]?.id } });
+  });
+
   it('loses to what is said', async () => {
     const { name, file } = await kept();
     const { data } = await imported([files({ [name]: file })], {

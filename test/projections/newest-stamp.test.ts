@@ -22,6 +22,7 @@ describe('the newest stamp of a body', () => {
     [{ date: '2026-03-10 10:05:00\u202fPM +0100' }, LATE_UTC],
     [{ [LATE]: 1, number: 1_800_000_000 }, null],
     [{ date: '2026-02-30 00:00:00 +0000' }, null],
+    [{ until: '9999-12-31 23:59:59 +0000', date: LATE, since: '0001-01-01 00:00:00 +0000' }, LATE_UTC],
     [{ data: { metrics: [] } }, null],
     ['[]', null],
   ])('is read from whatever holds it: %j → %s', (body, expected) => {

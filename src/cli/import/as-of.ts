@@ -20,7 +20,9 @@ export interface AsOf {
 
 /** @throws HealthlogError usage */
 export function readAsOf(text: string, now: Micros): AsOf {
-  const stamp = parseStamp(text);
+  const read = parseStamp(text);
+  // Older than every phone: a slip of the finger.
+  const stamp = read !== null && read.localDay > 0 ? read : null;
   // Stamps end at milliseconds; `clock_at` of another delivery has six digits.
   const exact = stamp === null ? null : parseMicros(text.trim());
   const asOf = exact === null ? stamp && fromStamp(stamp, now) : moment(exact);

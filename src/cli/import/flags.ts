@@ -21,7 +21,7 @@ export interface ImportFlags {
   readonly wait: boolean;
 }
 
-/** What the person says of the files; null is not said. */
+/** What is said of a file; null is not said, an empty text says that there is none. */
 export interface Said {
   readonly automation: string | null;
   readonly aggregation: string | null;

@@ -72,13 +72,13 @@ async function take(piece: Piece, acceptor: Acceptor, deps: TakeDeps): Promise<T
   }
 }
 
-async function accept(piece: Piece, acceptor: Acceptor, { said, again }: TakeDeps): Promise<Accepted> {
-  const { incoming, content } = await describePiece(piece, said);
+async function accept(piece: Piece, acceptor: Acceptor, deps: TakeDeps): Promise<Accepted> {
+  const { incoming, said, content } = await describePiece(piece, deps.said, deps.now());
   const body = Readable.from(content.body);
   // What it has to say is said where it is read; after that it is only closed.
   body.on('error', () => undefined);
   try {
-    if (again) return { kind: 'recorded', row: await acceptor.accept(body, incoming) };
+    if (deps.again) return { kind: 'recorded', row: await acceptor.accept(body, incoming) };
     return await acceptor.acceptUnlessKnown(body, incoming, (sameBody) => knownBy(said, sameBody));
   } finally {
     body.destroy();
