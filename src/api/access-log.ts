@@ -28,6 +28,13 @@ export function noteIngest(request: FastifyRequest, note: Promise<IngestNote>): 
   notes.set(request, note);
 }
 
+const unremarkable = new WeakSet<FastifyRequest>();
+
+/** One of many of its kind, which are reported together: its own line would only fill the disk. */
+export function logQuietly(request: FastifyRequest): void {
+  unremarkable.add(request);
+}
+
 export function logWhenClosed(request: FastifyRequest, reply: FastifyReply, log: RunnerLog): void {
   const startedMs = performance.now();
   // A connection that is gone has no address any more.
@@ -50,8 +57,8 @@ export function logWhenClosed(request: FastifyRequest, reply: FastifyReply, log:
     else if (note.abortedAfterBytes !== undefined) log.warn(fields, CUT_BY_CLIENT);
     else if (note.delivery !== undefined && isHalfClosed) log.warn({ ...fields, half_closed: true }, UNREAD);
     else if (note.delivery !== undefined && !finished) log.warn(fields, UNREAD);
-    else if (finished) log.info(fields, 'request');
-    else log.warn(fields, 'answer not delivered');
+    else if (finished && !unremarkable.has(request)) log.info(fields, 'request');
+    else if (!finished) log.warn(fields, 'answer not delivered');
   });
 }
 

@@ -66,7 +66,7 @@ const INGEST_PATHS = ['/v1/ingest', '/api/data'];
 const NODE_GRACE_MS = 10_000;
 /** For telling those that are cut, and for removing what they had sent. */
 const CUT_MS = 250;
-const DROP_REPORT_MS = 60_000;
+const CROWDED_REPORT_MS = 60_000;
 
 const INGEST_GET =
   'This is the address for the app Health Auto Export. It takes POST requests; a browser sends GET, so reaching this page shows that the address is right.\n' +
@@ -79,9 +79,17 @@ export function createApp(deps: ApiDeps): ApiServer {
   setMaxListeners(0, stopping.signal);
   const parserRefusals = new ParserRefusals(log, limits.headerBytesMax);
   const app = makeServer(deps, (error, socket) => parserRefusals.refuse(error, socket, connections));
-  const connections = new Connections(app.server);
+  const connections = new Connections(
+    app.server,
+    limits.connectionsMax,
+    atMostEvery(CROWDED_REPORT_MS, () =>
+      log.warn(
+        { limit: limits.connectionsMax },
+        'too many connections are open; the one that is idle longest is closed for a new one',
+      ),
+    ),
+  );
   parserRefusals.refuseConnect(app.server);
-  limitConnections(app, limits.connectionsMax, log);
   const gate = new Gate({
     tokens: deps.tokens,
     slowdown: new Slowdown(() => performance.now(), deps.slowdown ?? SLOWDOWN),
@@ -197,15 +205,13 @@ function makeServer(
   return app;
 }
 
-/** More connections than that would leave no file handles for the archive. */
-function limitConnections(app: FastifyInstance, max: number, log: RunnerLog): void {
-  app.server.maxConnections = max;
+function atMostEvery(ms: number, report: () => void): () => void {
   let reportedMs = Number.NEGATIVE_INFINITY;
-  app.server.on('drop', () => {
-    if (performance.now() - reportedMs < DROP_REPORT_MS) return;
+  return () => {
+    if (performance.now() - reportedMs < ms) return;
     reportedMs = performance.now();
-    log.warn({ limit: max }, 'too many connections are open; new ones are closed at once');
-  });
+    report();
+  };
 }
 
 function addressOf(app: FastifyInstance): AddressInfo {

@@ -10,6 +10,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HealthlogError } from '../journal/errors.js';
 import type { Grant, Scope, TokenStore } from '../journal/tokens.js';
 import type { RunnerLog } from '../projections/thread.js';
+import { logQuietly } from './access-log.js';
 import { clientAddress } from './client.js';
 import type { HeldAnswers } from './held-answers.js';
 import { presentedTokens } from './presented-tokens.js';
@@ -51,7 +52,12 @@ export class Gate {
     const remote = clientAddress(request);
     const { delayMs, report } = slowdown.fail(remote);
     if (report !== null) log.warn({ remote, attempts: report }, 'requests without a valid token');
-    if (delayMs > 0 && !(await held.hold(reply.raw, delayMs))) throw new HealthlogError('too_many_attempts');
+    if (delayMs > 0 && !(await held.hold(reply.raw, delayMs))) {
+      logQuietly(request);
+      // The next attempt costs a new connection.
+      void reply.header('connection', 'close');
+      throw new HealthlogError('too_many_attempts');
+    }
     throw new HealthlogError('unauthorized');
   }
 }

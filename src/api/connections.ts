@@ -30,10 +30,15 @@ export class Connections {
   #isEnding = false;
   #whenNone: (() => void) | null = null;
 
-  constructor(server: Server) {
+  /** @param max connections at the same time. For one more the one that has been idle longest is closed. */
+  constructor(server: Server, max: number, onCrowded: () => void) {
     this.#server = server;
     server.on('connection', (socket: Socket) => {
       this.#open.set(socket, []);
+      if (this.#open.size > max) {
+        onCrowded();
+        this.#makeRoom();
+      }
       socket.once('close', () => {
         const left = this.exchanges(socket);
         this.#open.delete(socket);
@@ -44,6 +49,18 @@ export class Connections {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       this.#begin({ request, response });
     });
+  }
+
+  /**
+   * Closes one connection: the first on which nothing is under way, which is the new one when all others are busy.
+   * So nobody can keep a phone out by opening connections and leaving them idle.
+   */
+  #makeRoom(): void {
+    for (const [socket, exchanges] of this.#open) {
+      if (exchanges.length > 0) continue;
+      socket.destroy();
+      return;
+    }
   }
 
   /** What is under way on a connection, oldest first. */
@@ -90,6 +107,11 @@ export class Connections {
     const exchanges = this.#open.get(socket);
     if (exchanges === undefined) return;
     exchanges.splice(exchanges.indexOf(exchange), 1);
+    if (exchanges.length === 0) {
+      // Behind all others that are idle: those have been so for longer.
+      this.#open.delete(socket);
+      this.#open.set(socket, exchanges);
+    }
     if (this.#isEnding && exchanges.length === 0) socket.destroySoon();
   }
 }

@@ -90,10 +90,11 @@ export class Ingest {
     return answerOf(row, notice);
   }
 
-  /** Ends what is still being received: its clients are told that the service stops. */
+  /** Ends what is still being received or waits for the journal: its clients are told that the service stops. */
   cut(): void {
     this.#isCut = true;
     for (const body of this.#running.keys()) body.destroy(new HealthlogError('stopping'));
+    this.#deps.acceptor.giveUpWaiting();
   }
 
   /** Resolves when no upload is under way: each is recorded, or nothing of it is left. */

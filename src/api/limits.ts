@@ -23,7 +23,10 @@ export interface FixedLimits {
   readonly checkEveryMs: number;
   /** How long a connection may be idle between two requests. */
   readonly keepAliveMs: number;
-  /** Connections that are open at the same time; one more is closed at once. */
+  /**
+   * Connections that are open at the same time: more would leave no file handles for the archive. For one more, the
+   * one that has been idle longest is closed.
+   */
   readonly connectionsMax: number;
   /** Refusals of wrong tokens that are held back at the same time. */
   readonly heldAnswersMax: number;

@@ -17,7 +17,7 @@ const LOGGED_CHARS_MAX = 200;
 /** @param basePath begins with `/` and does not end with it; null for none */
 export function routedUrl(url: string, basePath: string | null): string {
   const local = url.replace(ORIGIN, '');
-  const path = local.startsWith('/') || local === '*' ? local : `/${local}`;
+  const path = local === '*' ? local : `/${local.replace(/^\/+/, '')}`;
   if (basePath === null || !path.startsWith(basePath)) return path;
   const rest = path.slice(basePath.length);
   if (rest === '' || rest.startsWith('?')) return `/${rest}`;

@@ -53,11 +53,18 @@ const proxies = z
   })
   .readonly();
 
+/** Every route answers with the prefix and without it, so the two must not be taken for each other. */
+const OWN_ADDRESSES = new Set(['v1', 'api', 'healthz', 'readyz', 'metrics', 'docs', 'openapi.json']);
+
 const basePath = z
   .string()
   .regex(
     /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/,
     'it begins with "/", does not end with one, and holds letters, digits, "-", ".", "_" and "~" only',
+  )
+  .refine(
+    (path) => !OWN_ADDRESSES.has(path.split('/')[1] ?? ''),
+    'the service has addresses of its own there',
   );
 
 /** Where the data lies: every command takes it. */

@@ -10,7 +10,7 @@ import type { DataFolder } from '../journal/folder.js';
 import { acquireLock, type Lock } from '../journal/lock.js';
 import { type Adoption, adoptOrphans, sweepIncoming } from '../journal/reconcile.js';
 import { type NotesReconciled, reconcileNotes } from '../journal/reconcile-notes.js';
-import { putInPlace, type Replaced } from '../journal/replace-journal.js';
+import { discardUnfinished, putInPlace, type Replaced } from '../journal/replace-journal.js';
 import { Journal } from '../journal/store.js';
 import { currentGeneration, makeFirstGeneration } from '../projections/generations.js';
 
@@ -30,6 +30,7 @@ export function takeOver(folder: DataFolder, clock: Clock): TakenOver {
   const lock = acquireLock(folder, clock);
   try {
     const replaced = putInPlace(folder, nodeFiles, clock);
+    discardUnfinished(folder, nodeFiles);
     const journal = Journal.open(folder, 'write');
     try {
       const swept = sweepIncoming(folder);

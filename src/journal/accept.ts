@@ -111,6 +111,14 @@ export class Acceptor {
     return newest < 0 ? 0 : Math.max(0, newest - this.#deps.clock.now());
   }
 
+  /** Refuses what waits for the write lock: there is no time left to wait. Nothing of it stays. */
+  giveUpWaiting(): void {
+    for (const { upload, reject } of this.#queue.splice(0)) {
+      discardUpload(this.#files, upload.tmpPath);
+      reject(new HealthlogError('stopping'));
+    }
+  }
+
   /** Lets what has been received be recorded, then closes the connection. Later deliveries are refused. */
   async close(): Promise<void> {
     this.#isClosing = true;
@@ -138,9 +146,7 @@ export class Acceptor {
     return new Promise((resolve, reject) => {
       const deadlineMs = performance.now() + this.#busyWaitMs;
       this.#queue.push({ upload, known, deadlineMs, resolve, reject });
-      this.#working ??= this.#work().finally(() => {
-        this.#working = null;
-      });
+      this.#working ??= this.#work();
     });
   }
 
@@ -158,6 +164,8 @@ export class Acceptor {
       await delay(retryMs * (0.5 + Math.random()));
       retryMs = Math.min(retryMs * 2, BUSY_RETRY_MAX_MS);
     }
+    // In the same breath as the look at the queue: whoever comes next finds that nobody works.
+    this.#working = null;
   }
 
   /** The front of the queue. Equal bodies that may be known go one after another: the second has to see the first. */

@@ -77,7 +77,8 @@ export function readNotes<E>(path: string, schema: z.ZodType<E>): Notes<E> {
 
 function textOf(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    // Editors put a byte order mark in front, which is no part of the first event.
+    return readFileSync(path, 'utf8').replace(/^\uFEFF/, '');
   } catch (error) {
     if (platformCode(error) === 'ENOENT') return '';
     throw error;

@@ -10,8 +10,9 @@
  * - The new journal has a new epoch, so the service builds the read model anew.
  * - One body is in memory at a time.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
+import { parseArchivePath } from './archive.js';
 import type { Clock } from './clock.js';
 import { HealthlogError, platformCode } from './errors.js';
 import { type FileLayer, nodeFiles } from './files.js';
@@ -60,23 +61,37 @@ export function recoverJournal(deps: RecoverDeps): RecoverReport {
   const lock = acquireLock(folder, clock);
   try {
     const begun = putInPlace(folder, files, clock);
-    const state = examine(folder);
-    if (state.kind === 'sound') {
-      const kind = begun === null ? 'completed' : 'finished';
-      const filled = fill(folder, deps);
-      return { journal: kind, damage: null, setAside: begun?.setAside ?? null, ...filled };
-    }
     discardUnfinished(folder, files);
-    const filled = fill(underConstruction(folder), deps);
+    const state = examine(folder);
+    const filled = state.kind === 'sound' ? complete(folder, deps) : state;
+    if (filled.kind === 'completed') {
+      const kind = begun === null ? 'completed' : 'finished';
+      return { journal: kind, damage: null, setAside: begun?.setAside ?? null, ...filled.what };
+    }
+    const made = fill(underConstruction(folder), deps);
     declareFinished(folder, files);
     const replaced = putInPlace(folder, files, clock);
-    return { journal: 'anew', damage: state.damage, setAside: replaced?.setAside ?? null, ...filled };
+    return { journal: 'anew', damage: filled.damage, setAside: replaced?.setAside ?? null, ...made };
   } finally {
     lock.release();
   }
 }
 
 type Filled = Omit<RecoverReport, 'journal' | 'damage' | 'setAside'>;
+
+/** Completes a sound journal; one that cannot take what it lacks was not sound after all. */
+function complete(
+  folder: DataFolder,
+  deps: RecoverDeps,
+): { readonly kind: 'completed'; readonly what: Filled } | Unusable {
+  try {
+    return { kind: 'completed', what: fill(folder, deps) };
+  } catch (error) {
+    if (platformCode(error)?.startsWith('SQLITE_CONSTRAINT') === true)
+      return { kind: 'unusable', damage: 'its indexes and its rows do not fit together' };
+    return { kind: 'unusable', damage: damageText(error) };
+  }
+}
 
 /** Brings everything into the journal that the archive has and it lacks, and seals it. */
 function fill(folder: DataFolder, { clock, files = nodeFiles, onProgress }: RecoverDeps): Filled {
@@ -109,17 +124,28 @@ function countOf(journal: Journal, table: 'token' | 'exclusion'): number {
   return journal.db.prepare<[], { n: number }>(`SELECT count(*) AS n FROM ${table}`).get()?.n ?? 0;
 }
 
-type State =
-  | { readonly kind: 'sound' }
-  /** `damage` is null when there is no journal. */
-  | { readonly kind: 'unusable'; readonly damage: string | null };
+interface Unusable {
+  readonly kind: 'unusable';
+  /** Null when there is no journal. */
+  readonly damage: string | null;
+}
+
+type State = { readonly kind: 'sound' } | Unusable;
 
 /** Looks without writing: closing an ordinary connection would move the log of a damaged database into it. */
 function examine(folder: DataFolder): State {
   if (!existsSync(folder.journal)) return { kind: 'unusable', damage: null };
+  const folderLike = [folder.journal, `${folder.journal}-wal`].find((path) => isFolder(path));
+  if (folderLike !== undefined)
+    throw new HealthlogError('files_unusable', { reason: `${folderLike} is a folder and no file` });
+  const size = statSync(folder.journal).size;
   const db = new BetterSqlite3(folder.journal, { readonly: true, fileMustExist: true });
   try {
-    const found = db.pragma('quick_check(1)', { simple: true });
+    // A file that ends in the middle of a page has lost something, even if nobody has missed it yet.
+    const pageBytes = Number(db.pragma('page_size', { simple: true }));
+    if (size % pageBytes !== 0) return { kind: 'unusable', damage: 'it is cut short' };
+    // Unlike quick_check it compares indexes with rows.
+    const found = db.pragma('integrity_check(1)', { simple: true });
     if (found !== 'ok') return { kind: 'unusable', damage: `it is damaged (${lastLine(String(found))})` };
     const known = db
       .prepare<[], number>(
@@ -128,6 +154,8 @@ function examine(folder: DataFolder): State {
       .pluck()
       .get();
     if (known !== 4) return { kind: 'unusable', damage: 'it is no journal of healthlog' };
+    const odd = oddRow(db);
+    if (odd !== null) return { kind: 'unusable', damage: `the row of delivery ${odd} was altered` };
   } catch (error) {
     return { kind: 'unusable', damage: damageText(error) };
   } finally {
@@ -145,6 +173,32 @@ function openable(folder: DataFolder): State {
     if (!(error instanceof HealthlogError) || error.code !== 'bad_journal') throw error;
     return { kind: 'unusable', damage: error.message };
   }
+}
+
+interface RowNames {
+  readonly id: string;
+  readonly received_at: number;
+  readonly body_sha256: string;
+  readonly archive_path: string;
+}
+
+/** A row says the same twice: its position and hash stand in the name of its body. Its id when they differ. */
+function oddRow(db: BetterSqlite3.Database): string | null {
+  const rows = db.prepare<[], RowNames>('SELECT id, received_at, body_sha256, archive_path FROM delivery');
+  for (const { id, received_at, body_sha256, archive_path } of rows.iterate()) {
+    const named = parseArchivePath(archive_path);
+    const fits =
+      named !== null &&
+      named.position.id === id &&
+      named.position.receivedAt === received_at &&
+      body_sha256.startsWith(named.sha16);
+    if (!fits) return id;
+  }
+  return null;
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /** The first lines of what SQLite finds only name the database. */

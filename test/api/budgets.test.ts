@@ -63,13 +63,25 @@ describe('a connection', () => {
     expect(answers.map(({ status }) => status)).toEqual([200]);
   });
 
-  it('is one too many beyond their number, and the others go on', async () => {
+  it('is closed for a new one when there are too many: the one that has been idle longest', async () => {
     const api = await Api.start({ limits: { connectionsMax: 2 } });
-    const open = [api.open(), api.open()];
-    for (const client of open) await client.send(head('GET /healthz')).answer();
-    expect(await api.exchange(head('GET /healthz'))).toEqual([]);
+    const [first, second] = [api.open(), api.open()];
+    for (const client of [first, second]) await client.send(head('GET /healthz')).answer();
+    // Now the second has been idle longest.
+    await first.send(head('GET /healthz')).answer(2);
+    const third = api.open();
+    expect((await third.send(head('GET /healthz')).answer()).status).toBe(200);
     await api.line(({ text }) => text.startsWith('too many connections'));
-    for (const client of open) expect((await client.send(head('GET /healthz')).answer(2)).status).toBe(200);
+    await second.untilClosed();
+    expect((await first.send(head('GET /healthz')).answer(3)).status).toBe(200);
+  });
+
+  it('is not closed for a new one while something is under way on it', async () => {
+    const api = await Api.start({ limits: { connectionsMax: 1 } });
+    const token = api.token();
+    const upload = await begun(api, token, BODY.length, BODY.slice(0, 5));
+    expect(await api.exchange(head('GET /healthz'))).toEqual([]);
+    expect((await upload.send(BODY.slice(5)).answer(2)).status).toBe(200);
   });
 });
 

@@ -58,6 +58,7 @@ describe('a base path', () => {
     ['http://home:8477/health/v1/ingest', '/v1/ingest'],
     ['https://home', '/'],
     ['http://home?x', '/?x'],
+    ['//health//v1/ingest', '//v1/ingest'],
     ['*', '*'],
   ])('makes %s the route %s', (url, routed) => {
     expect(routedUrl(url, '/health')).toBe(routed);
@@ -105,6 +106,7 @@ describe('what the log shows of an address', () => {
     [`/v1/${hidden}`, '/v1/[token]'],
     [`/v1/${hidden.replaceAll('%', '%25')}`, '/v1/[token]'],
     ['/v1/%zz', '/v1/%zz'],
+    ['http://me:secret@home/v1/ingest', 'http://home/v1/ingest'],
     ['/v1/%C3%A4', '/v1/%C3%A4'],
   ])('%s is shown as %s', (url, shown) => {
     expect(shownPath(url)).toBe(shown);

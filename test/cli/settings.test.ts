@@ -47,6 +47,18 @@ describe('the settings of the service', () => {
   });
 });
 
+describe('a base path', () => {
+  const read = (text: string) => resolveSetting(SERVE.basePath, text, {});
+
+  it.each(['/v1', '/api/health', '/healthz', '/docs'])('is not an address of the service: %s', (text) => {
+    expect(() => read(text)).toThrow(/--base-path cannot be .* addresses of its own/);
+  });
+
+  it('may look like one', () => {
+    expect(read('/v1x/api')).toBe('/v1x/api');
+  });
+});
+
 describe('trusted proxies', () => {
   const read = (text: string) => resolveSetting(SERVE.trustedProxies, text, {});
 

@@ -1,12 +1,14 @@
 /** Signals and pipes: what is told to stop stops cleanly, and nothing is half written. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
+import BetterSqlite3 from 'better-sqlite3';
 import { afterEach, describe, expect, it } from 'vitest';
+import { dataFolder } from '../../src/journal/folder.js';
 import { healthlog, Service, stopAll } from '../support/service.js';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/healthlog', import.meta.url));
@@ -152,6 +154,42 @@ describe('a stop', () => {
     process.kill(service.pid, 'SIGTERM');
     await service.waitForOutput(/"msg":"stopping"/);
     expect(await service.stop('SIGINT')).toEqual({ code: 1, signal: null });
+  });
+
+  it('while another program holds the journal: who waits is told, and nothing of it stays', async () => {
+    const service = await Service.start({ args: ['--stop-budget', '0'] });
+    const other = new BetterSqlite3(dataFolder(service.data).journal);
+    other.exec('BEGIN IMMEDIATE');
+    const waiting = service.post(EMPTY_RUN);
+    while (readdirSync(dataFolder(service.data).incoming).length === 0) await turn();
+    process.kill(service.pid, 'SIGTERM');
+    const answer = await waiting;
+    expect(answer.status).toBe(503);
+    expect(await answer.text()).toContain('"code":"stopping"');
+    expect(await service.ended()).toEqual({ code: 0, signal: null });
+    other.exec('ROLLBACK');
+    other.close();
+    expect(readdirSync(dataFolder(service.data).incoming)).toEqual([]);
+  });
+
+  it('ends well although the journal cannot take when tokens were used last', async () => {
+    const service = await Service.start();
+    await (await service.post(EMPTY_RUN, {}, '?wait=30')).arrayBuffer();
+    const other = new BetterSqlite3(dataFolder(service.data).journal);
+    other.exec("CREATE TRIGGER no BEFORE UPDATE ON token BEGIN SELECT RAISE(ABORT, 'no'); END");
+    other.close();
+    expect(await service.stop('SIGTERM')).toEqual({ code: 0, signal: null });
+    expect(service.stderr).toContain('when tokens were used last could not be written');
+  });
+});
+
+describe('a log that cannot be written', () => {
+  it('does not end the service', async () => {
+    const full = openSync('/dev/full', 'w');
+    const service = await Service.start({ stderr: full });
+    closeSync(full);
+    for (let i = 0; i < 3; i++) expect((await service.post(EMPTY_RUN)).status).toBe(200);
+    expect(await service.stop('SIGTERM')).toEqual({ code: 0, signal: null });
   });
 });
 

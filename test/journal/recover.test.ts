@@ -3,6 +3,7 @@ import {
   closeSync,
   cpSync,
   existsSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -153,6 +154,15 @@ describe('recovering a lost journal', () => {
     });
   });
 
+  it('does not mind the mark that editors put in front of a file', async () => {
+    const before = await lived();
+    removeJournal(before.folder);
+    for (const path of [before.folder.tokens, before.folder.exclusions])
+      writeFileSync(path, `\uFEFF${readFileSync(path, 'utf8')}`);
+    expect(recover(before.folder)).toMatchObject({ tokens: 3, exclusions: 1, notes: { unreadable: [] } });
+    expectAsBefore(before);
+  });
+
   it('needs an archive', () => {
     const folder = tmpData();
     expect(() => recover(folder)).toThrow(expect.objectContaining({ code: 'not_found' }));
@@ -222,6 +232,7 @@ const DAMAGES: [string, (folder: DataFolder) => void][] = [
   ['no database', ({ journal }) => writeFileSync(journal, 'x'.repeat(10_000))],
   ['empty', ({ journal }) => truncateSync(journal, 0)],
   ['cut in half', ({ journal }) => truncateSync(journal, 3 * 4096)],
+  ['cut by its last byte', ({ journal }) => truncateSync(journal, readFileSync(journal).length - 1)],
   ['damaged in one page', ({ journal }) => damagePage(journal, rootPage(journal, 'delivery'))],
   ['the database of another program', replaceByAnother],
   [
@@ -229,6 +240,13 @@ const DAMAGES: [string, (folder: DataFolder) => void][] = [
     ({ journal }) => edit(journal, "UPDATE migration SET checksum = 'x'"),
   ],
 ];
+
+/** Where a text stands in a file: a row, and each index that holds it. */
+function placesOf(bytes: Buffer, text: string): number[] {
+  const places: number[] = [];
+  for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + 1)) places.push(at);
+  return places;
+}
 
 function rootPage(path: string, table: string): number {
   const db = new BetterSqlite3(path);
@@ -260,6 +278,30 @@ describe('recovering a damaged journal', () => {
     expect(asides(before.folder)).toEqual([report.setAside]);
     expect(readFileSync(join(before.folder.root, report.setAside ?? '', 'journal.db'))).toEqual(old);
     expectAsBefore(before);
+  });
+
+  it('finds a single flipped bit of a delivery, in its row or in any index', async () => {
+    const before = await lived();
+    const whole = readFileSync(before.folder.journal);
+    const { id = '', archivePath = '', bodySha256 = '' } = before.rows[2] ?? {};
+    const places = [id, archivePath, bodySha256].flatMap((text) => placesOf(whole, text));
+    expect(places.length).toBeGreaterThan(5);
+    for (const place of places) {
+      const bytes = Buffer.from(whole);
+      bytes[place + 3] = (bytes[place + 3] ?? 0) ^ 1;
+      writeFileSync(before.folder.journal, bytes);
+      expect(recover(before.folder)).toMatchObject({ journal: 'anew', damage: expect.any(String) });
+      expectAsBefore(before).close();
+    }
+  });
+
+  it('that is a folder is told, and left to a person', async () => {
+    const { folder } = await lived();
+    removeJournal(folder);
+    mkdirSync(folder.journal);
+    expect(() => recover(folder)).toThrow(
+      expect.objectContaining({ code: 'files_unusable', message: expect.stringContaining('is a folder') }),
+    );
   });
 
   it('keeps its log beside it, as it was', async () => {

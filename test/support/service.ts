@@ -27,6 +27,8 @@ export interface ServiceOptions {
   readonly data?: string;
   readonly args?: readonly string[];
   readonly env?: Record<string, string>;
+  /** Where its log goes instead: a file that is open for writing. */
+  readonly stderr?: number;
 }
 
 export class Service {
@@ -53,7 +55,7 @@ export class Service {
     const child = spawn(
       process.execPath,
       [PROGRAM, 'serve', '--data', data, '--host', '127.0.0.1', '--port', '0', ...(options.args ?? [])],
-      { env: { ...process.env, ...options.env }, stdio: ['ignore', 'pipe', 'pipe'] },
+      { env: { ...process.env, ...options.env }, stdio: ['ignore', 'pipe', options.stderr ?? 'pipe'] },
     );
     const service = new Service(data, child);
     running.add(service);

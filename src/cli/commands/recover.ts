@@ -50,7 +50,7 @@ function recoverLines(report: RecoverReport): string[] {
   const { deliveries, adopted, tokens, exclusions, damaged, notes, setAside } = report;
   return [
     verdict(report),
-    ...(setAside === null ? [] : [`The old one is kept in ${setAside}, with its -wal and -shm.`]),
+    ...(setAside === null ? [] : [`What was left of the old one is kept in ${setAside}.`]),
     `It holds ${deliveries} deliveries, ${tokens} tokens and ${exclusions} deliveries set aside.`,
     ...(report.journal === 'anew' ? [] : broughtIn(adopted, notes)),
     ...named(

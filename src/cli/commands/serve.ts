@@ -79,8 +79,15 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
   log.info({ pending: (await readStatus()).pending }, 'deliveries waiting to be folded at the start');
 
   let settled = false;
+  const flushUses = (): void => {
+    try {
+      tokens.flushUses();
+    } catch (error) {
+      log.warn({ error: String(error) }, 'when tokens were used last could not be written');
+    }
+  };
   const everyMinute = async (): Promise<void> => {
-    tokens.flushUses();
+    flushUses();
     const { state } = runner.state();
     settled ||= state === 'idle' || state === 'waiting';
     const { pending, oldest_pending_age_s } = await readStatus();
@@ -133,7 +140,7 @@ export async function serve({ folder, clock }: Context, settings: ServeSettings)
     );
     process.exit(0);
   }
-  tokens.flushUses();
+  flushUses();
   await acceptor.close();
   await reader.stop();
   journal.close();
@@ -167,6 +174,9 @@ function logFound(found: Omit<TakenOver, 'lock' | 'journal'>, log: Logger): void
 /** On stderr, one JSON object per line. Whatever a line is made of, no token leaves in it. */
 function openLog(level: ServeSettings['logLevel']): Logger {
   const stderr = pino.destination({ dest: 2, sync: true });
+  // A log that cannot be written (its disk is full, its reader is gone) has nobody to be told, and must not end a
+  // service whose own disk is sound. Lines that were lost are missing, nothing else.
+  stderr.on('error', () => undefined);
   return pino(
     { level, base: { pid: process.pid } },
     { write: (line: string) => stderr.write(withoutTokens(line)) },
