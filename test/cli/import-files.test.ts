@@ -82,6 +82,12 @@ describe('what is taken in', () => {
     ]);
   });
 
+  it('is not the data folder itself, named', async () => {
+    const root = files({ 'data/lost.json': body('x') });
+    const { taken } = await imported([join(root, 'data')], { data: dataFolder(join(root, 'data')) });
+    expect(told(taken, root)).toEqual(['left_out data']);
+  });
+
   it('may have a name that is no text', async () => {
     const root = files({ 'a.json': body('a') });
     const name = Buffer.concat([Buffer.from(`${root}/`), Buffer.from([0xff, 0xfe]), Buffer.from('.json')]);

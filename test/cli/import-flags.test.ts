@@ -35,6 +35,9 @@ describe('--aggregation and --period', () => {
     [{ aggregation: 'none' }, 'it is Default, Seconds, Minutes, Hours, Days, Weeks, Months or Years'],
     [{ period: 'last week' }, 'it is Default, Today, Yesterday, Previous 7 Days'],
     [{ period: 'Previous 0 Days' }, 'Since Last Sync'],
+    [{ period: 'Previous -1 Days' }, 'Since Last Sync'],
+    [{ automation: 'x'.repeat(201) }, '--automation is one line'],
+    [{ automation: 'one\ntwo' }, '--automation is one line'],
     [{ automation: '  ' }, '--automation cannot be empty'],
     [{ profile: '' }, '--profile cannot be empty'],
   ])('%j is refused, with what is known', (flags, text) => {

@@ -1,5 +1,5 @@
 /** What an import says of a file besides its bytes, when it is known already, and runs that end early. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import BetterSqlite3 from 'better-sqlite3';
@@ -184,6 +184,15 @@ describe('a body that is in the journal already', () => {
     const again = await imported([root], { data });
     expect(again.taken).toMatchObject(rows(data).flatMap((row) => [{ row }, { row }]));
     expect(rows(data).length).toBe(1);
+  });
+
+  it('comes back when the archive has lost it', async () => {
+    const root = files({ 'a.json': body('a') });
+    const { data } = await imported([root]);
+    rmSync(join(data.archive, rows(data)[0]?.archivePath ?? ''));
+    const { taken } = await imported([root], { data });
+    expect(told(taken, root)).toEqual(['imported a.json']);
+    expect(told((await imported([root], { data })).taken, root)).toEqual(['known a.json']);
   });
 
   it('is recorded once more for another profile, when a flag says otherwise, and with --again', async () => {

@@ -189,6 +189,18 @@ describe('the same file', () => {
     expect(rows(dataFolder(data)).length).toBe(2);
   });
 
+  it('that was set aside says so', () => {
+    const data = newData();
+    const args = ['import', join(files({ 'a.json': week(1, '2026-03-10') }), 'a.json'), '--data', data];
+    healthlog([...args, ...WEEK_FLAGS]);
+    const [row] = rows(dataFolder(data));
+    expect(healthlog(['journal', 'exclude', row?.id ?? '', '--data', data]).code).toBe(0);
+    expect(healthlog(['rebuild', '--data', data]).code).toBe(0);
+    const { code, stdout } = healthlog(args);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`"healthlog journal include ${row?.id}" takes it back`);
+  });
+
   it('whose grouping nothing tells fails, says what to do, and folds when that is done', () => {
     const data = newData();
     // One point of one metric at one midnight: no rule tells its grouping.

@@ -47,7 +47,7 @@ describe('the settings of the service', () => {
   });
 });
 
-describe('a base path', () => {
+describe('a base path and the addresses of the service', () => {
   const read = (text: string) => resolveSetting(SERVE.basePath, text, {});
 
   it.each(['/v1', '/api/health', '/healthz', '/docs'])('is not an address of the service: %s', (text) => {

@@ -1,5 +1,5 @@
 /** Importing without the program around it: real files on one side, a real journal on the other. */
-import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect } from 'vitest';
@@ -67,6 +67,7 @@ export async function imported(args: readonly string[], options: Options = {}): 
       stdin: Readable.from(stdin === undefined ? [] : [stdin]),
       now: () => clock.now(),
       bytesMax,
+      isArchived: ({ archivePath }) => existsSync(join(data.archive, archivePath)),
     })) {
       taken.push(one);
     }

@@ -6,6 +6,8 @@
  * else does → tell. SIGINT and SIGTERM end it after the file at hand; a second signal ends the process at once, and
  * what that leaves in `archive/incoming` goes with the next start.
  */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { Acceptor } from '../../journal/accept.js';
 import { FOLD_BODY_BYTES_MAX } from '../../projections/runner.js';
 import type { Context } from '../context.js';
@@ -39,6 +41,8 @@ export async function importFiles(
     if (context.json) printJson(jsonLine(one));
   });
   let clean = true;
+  // What is in and what is not is told even when something fails that nobody expected.
+  let failure: { readonly error: unknown } | null = null;
   try {
     await takeIn({ context, found, said, flags, report, outcomes, progress, stopped: stop.asked });
     const awaited = outcomes.waiting;
@@ -49,17 +53,21 @@ export async function importFiles(
       report.pendingReason = end.reason;
       clean = end.clean;
     }
-    for (const one of outcomes.giveUp()) {
-      report.addOutcome(one);
-      if (context.json) printJson(jsonLine(one));
-    }
-    report.cancelled = stop.asked() && report.isUnfinished;
+  } catch (error) {
+    failure = { error };
   } finally {
     progress.end();
     stop.end();
   }
+  for (const one of outcomes.giveUp()) {
+    report.addOutcome(one);
+    if (context.json) printJson(jsonLine(one));
+  }
+  report.cancelled = stop.asked() && report.isUnfinished;
+  if (failure !== null && report.isEmpty) throw failure.error;
   if (context.json) printJson(jsonSummary(report));
   else for (const line of reportLines(report)) print(line);
+  if (failure !== null) throw failure.error;
   // A fold that did not stop in time goes with the process, all or nothing; its delivery stays pending.
   if (!clean) process.exit(report.exitCode);
   return report.exitCode;
@@ -107,6 +115,7 @@ async function takeIn({
       stdin: process.stdin,
       now: () => clock.now(),
       bytesMax: FOLD_BODY_BYTES_MAX,
+      isArchived: ({ archivePath }) => existsSync(join(context.folder.archive, archivePath)),
     })) {
       if (taken.result !== 'left_out') done += 1;
       progress.show('files taken in', done, Math.max(done, files));

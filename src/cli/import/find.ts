@@ -4,7 +4,7 @@
  *
  * - A file that was named is taken whatever it is called; of what a folder holds, only what is called like an export.
  * - Names are kept as bytes: a file system holds names that are no text.
- * - The data folder itself, met on the way, is left out: its bodies are in the journal.
+ * - The data folder itself, named or met on the way, is left out: its bodies are in the journal.
  */
 import type { Dirent } from 'node:fs';
 import { readdirSync, realpathSync, statSync } from 'node:fs';
@@ -46,7 +46,8 @@ function stdin(): Found {
 function* named(path: string, data: string | null): Generator<Found> {
   try {
     const stats = statSync(path);
-    if (stats.isDirectory()) yield* inFolder(Buffer.from(path), path, data);
+    if (stats.isDirectory() && realPath(path) === data) yield dataFolderItself(path);
+    else if (stats.isDirectory()) yield* inFolder(Buffer.from(path), path, data);
     else yield { kind: stats.isFile() ? 'file' : 'stream', path, shown: path };
   } catch (error) {
     yield refused(path, error);
@@ -73,7 +74,7 @@ function* entryOf(entry: Dirent<Buffer>, path: Buffer, shown: string, data: stri
   const name = entry.name.toString('utf8');
   if (entry.isDirectory() && !name.startsWith('.')) {
     if (data !== null && realPath(path) === data) {
-      yield { kind: 'left_out', shown, reason: 'it is the data folder' };
+      yield dataFolderItself(shown);
     } else yield* inFolder(path, shown, data);
     return;
   }
@@ -90,6 +91,10 @@ function* entryOf(entry: Dirent<Buffer>, path: Buffer, shown: string, data: stri
   } catch (error) {
     yield refused(shown, error);
   }
+}
+
+function dataFolderItself(shown: string): Found {
+  return { kind: 'left_out', shown, reason: 'it is the data folder' };
 }
 
 function refused(shown: string, error: unknown): Found {

@@ -31,6 +31,8 @@ export interface Said {
   readonly profile: string | null;
 }
 
+/** Names and ids of people's automations are far shorter. */
+const TEXT_CHARS_MAX = 200;
 const GROUPINGS = 'Default, Seconds, Minutes, Hours, Days, Weeks, Months or Years';
 const PERIODS = 'Default, Today, Yesterday, Previous 7 Days (or any other number of days) or Since Last Sync';
 
@@ -42,8 +44,11 @@ export function readFlags(flags: ImportFlags, now: Micros): Said {
   if (aggregation !== null && declaredLayer(aggregation) === null) {
     throw unknownWord('--aggregation', aggregation, GROUPINGS);
   }
-  if (period !== null && alignedPeriod(period) === null && foldHeader(period) !== 'sincelastsync') {
-    throw unknownWord('--period', period, PERIODS);
+  const isPeriod =
+    period === null || alignedPeriod(period) !== null || foldHeader(period) === 'sincelastsync';
+  // The phone's spellings are read generously; a number with a minus is none of them.
+  if (!isPeriod || /(?:^|\s)-\d/.test(period ?? '')) {
+    throw unknownWord('--period', period ?? '', PERIODS);
   }
   return {
     automation,
@@ -67,6 +72,10 @@ function textOf(flag: string, given: string | undefined): string | null {
   if (given === undefined) return null;
   const text = given.trim();
   if (text === '') throw new HealthlogError('usage', { reason: `${flag} cannot be empty.` });
+  if (text.length > TEXT_CHARS_MAX || /\p{Cc}/u.test(text)) {
+    const reason = `${flag} is one line of at most ${TEXT_CHARS_MAX} characters.`;
+    throw new HealthlogError('usage', { reason });
+  }
   return text;
 }
 

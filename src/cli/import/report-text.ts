@@ -75,7 +75,17 @@ function known(report: Report): string[] {
         }.`,
     ),
     '  what to do: nothing. --again records it all the same.',
+    ...setAside(report),
   ];
+}
+
+function setAside({ known }: Report): string[] {
+  return known
+    .filter(({ item }) => item.parse_status === 'excluded')
+    .map(
+      ({ shown, row }) =>
+        `${shown} was set aside by a person and does not count; "healthlog journal include ${row.id}" takes it back.`,
+    );
 }
 
 function refused(report: Report): string[] {

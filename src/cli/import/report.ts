@@ -73,6 +73,11 @@ export class Report {
     );
   }
 
+  /** There is nothing to tell. */
+  get isEmpty(): boolean {
+    return this.deliveries.length + this.refused.length + this.leftOut.length + this.notImported.length === 0;
+  }
+
   /** Something is not in, or has not the outcome that was waited for. */
   get isUnfinished(): boolean {
     return this.notImported.length > 0 || (this.#waits && this.pending.length > 0);

@@ -27,6 +27,8 @@ export interface TakeDeps extends PieceDeps {
   /** Asked for when there is something to take in. What it throws ends the run. */
   readonly acceptor: () => Acceptor;
   readonly said: Said;
+  /** Whether the archive has the body of this row. One that was lost is not known: importing it brings it back. */
+  readonly isArchived: (row: JournalRow) => boolean;
   /** Record a body although it is in the journal. */
   readonly again: boolean;
   /** The person wants the run to end. Asked between files. */
@@ -79,7 +81,9 @@ async function accept(piece: Piece, acceptor: Acceptor, deps: TakeDeps): Promise
   body.on('error', () => undefined);
   try {
     if (deps.again) return { kind: 'recorded', row: await acceptor.accept(body, incoming) };
-    return await acceptor.acceptUnlessKnown(body, incoming, (sameBody) => knownBy(said, sameBody));
+    return await acceptor.acceptUnlessKnown(body, incoming, (sameBody) =>
+      knownBy(said, sameBody.filter(deps.isArchived)),
+    );
   } finally {
     body.destroy();
     await content.close();
