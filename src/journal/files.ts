@@ -12,6 +12,7 @@ import {
   fsync,
   fsyncSync,
   mkdirSync,
+  open as openFile,
   openSync,
   readdirSync,
   readSync,
@@ -47,8 +48,8 @@ export interface FileLayer {
   appendLine(path: string, line: string): void;
   /**
    * Creates a file that must not exist yet.
-   * @param small it takes a few kilobytes: all but the fsync is then done at once, because handing a step to
-   *   another thread costs more than such a step
+   * @param small it takes a few kilobytes: what need not wait for the disk is then done at once, because handing a
+   *   step to another thread costs more than such a step
    */
   createUpload(path: string, small: boolean): Promise<UploadFile>;
 }
@@ -68,12 +69,24 @@ function endsInsideLine(fd: number): boolean {
 }
 
 const flush = promisify(fsync);
+const openElsewhere = promisify(openFile);
 
-function smallUpload(path: string): UploadFile {
-  const fd = openSync(path, 'wx');
+/** Uploads that are being flushed right now. */
+let flushing = 0;
+
+async function smallUpload(path: string): Promise<UploadFile> {
+  // While the file system flushes, making a file waits for its journal, and nothing else should wait with it.
+  const fd = flushing === 0 ? openSync(path, 'wx') : await openElsewhere(path, 'wx');
   return {
     write: async (bytes) => writeWhole(fd, bytes),
-    fsync: () => flush(fd),
+    fsync: async () => {
+      flushing += 1;
+      try {
+        await flush(fd);
+      } finally {
+        flushing -= 1;
+      }
+    },
     close: async () => closeSync(fd),
   };
 }
