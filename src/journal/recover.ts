@@ -141,12 +141,12 @@ function examine(folder: DataFolder): State {
   const size = statSync(folder.journal).size;
   const db = new BetterSqlite3(folder.journal, { readonly: true, fileMustExist: true });
   try {
-    // A file that ends in the middle of a page has lost something, even if nobody has missed it yet.
-    const pageBytes = Number(db.pragma('page_size', { simple: true }));
-    if (size % pageBytes !== 0) return { kind: 'unusable', damage: 'it is cut short' };
     // Unlike quick_check it compares indexes with rows.
     const found = db.pragma('integrity_check(1)', { simple: true });
     if (found !== 'ok') return { kind: 'unusable', damage: `it is damaged (${lastLine(String(found))})` };
+    // A file that ends in the middle of a page has lost something, even if nobody has missed it yet.
+    const pageBytes = Number(db.pragma('page_size', { simple: true }));
+    if (size % pageBytes !== 0) return { kind: 'unusable', damage: 'it is cut short' };
     const known = db
       .prepare<[], number>(
         "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('meta', 'delivery', 'exclusion', 'token')",
