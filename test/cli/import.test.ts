@@ -189,6 +189,19 @@ describe('the same file', () => {
     expect(rows(dataFolder(data)).length).toBe(2);
   });
 
+  it('and many others are counted, not listed', () => {
+    const data = newData();
+    const root = files(
+      Object.fromEntries([...Array(9).keys()].map((n) => [`${n}.json`, week(n, '2026-03-10')])),
+    );
+    const args = ['import', root, '--data', data, ...WEEK_FLAGS];
+    healthlog(args);
+    const { stdout } = healthlog(args);
+    expect(stdout.match(/is known already/g)).toHaveLength(5);
+    expect(stdout).toContain('and 4 more');
+    expect(stdout).toMatch(/^already known +9$/m);
+  });
+
   it('that was set aside says so', () => {
     const data = newData();
     const args = ['import', join(files({ 'a.json': week(1, '2026-03-10') }), 'a.json'), '--data', data];

@@ -57,26 +57,31 @@ function totals(report: Report): string {
 function passedOver({ leftOut }: Report): string[] {
   if (leftOut.length === 0) return [];
   const names = leftOut.slice(0, NAMES_SHOWN).map(({ shown, reason }) => `  ${shown}: ${reason}`);
-  const more = leftOut.length - names.length;
   return [
     `Left out: ${count(leftOut.length, 'file', 'files')}.`,
     ...names,
-    ...(more > 0 ? [`  and ${more} more; --json names every one`] : []),
+    ...andMore(leftOut.length - names.length),
   ];
 }
 
 function known(report: Report): string[] {
   if (report.known.length === 0) return [];
+  const shown = report.known.slice(0, NAMES_SHOWN);
   return [
-    ...report.known.map(
+    ...shown.map(
       (one) =>
         `${one.shown} is known already: delivery ${one.row.id}, received ${receivedText(one)}${
           one.row.source === 'import' ? ' by an import' : ''
         }.`,
     ),
+    ...andMore(report.known.length - shown.length),
     '  what to do: nothing. --again records it all the same.',
     ...setAside(report),
   ];
+}
+
+function andMore(count: number): string[] {
+  return count > 0 ? [`  and ${count} more; --json names every one`] : [];
 }
 
 function setAside({ known }: Report): string[] {
