@@ -103,3 +103,13 @@ export function lockHolder(folder: DataFolder): LockHolder | null {
   held.release();
   return null;
 }
+
+/** What `attempt` gives; null when another process holds the lock. */
+export function unlessLocked<T>(attempt: () => T): T | null {
+  try {
+    return attempt();
+  } catch (error) {
+    if (error instanceof HealthlogError && error.code === 'locked') return null;
+    throw error;
+  }
+}

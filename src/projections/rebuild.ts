@@ -17,7 +17,7 @@ import type Database from 'better-sqlite3';
 import type { Clock } from '../journal/clock.js';
 import { HealthlogError } from '../journal/errors.js';
 import type { DataFolder } from '../journal/folder.js';
-import { acquireLock } from '../journal/lock.js';
+import { acquireLock, unlessLocked } from '../journal/lock.js';
 import type { DeliveryId } from '../journal/position.js';
 import { adoptOrphans, findOrphans } from '../journal/reconcile.js';
 import { Journal } from '../journal/store.js';
@@ -277,7 +277,7 @@ async function switchOver(
   const endMs = performance.now() + SWITCH_WAIT_MS;
   while (performance.now() < endMs && !cancelled()) {
     if (currentGeneration(folder)?.name === file.name) return 'switched';
-    const lock = tryLock(folder, clock);
+    const lock = unlessLocked(() => acquireLock(folder, clock));
     if (lock !== null) {
       try {
         switchToReady(folder);
@@ -290,14 +290,4 @@ async function switchOver(
     await new Promise((resolve) => setTimeout(resolve, SWITCH_LOOK_EVERY_MS));
   }
   return 'waiting';
-}
-
-/** Null while a service holds it. */
-function tryLock(folder: DataFolder, clock: Clock): ReturnType<typeof acquireLock> | null {
-  try {
-    return acquireLock(folder, clock);
-  } catch (error) {
-    if (error instanceof HealthlogError && error.code === 'locked') return null;
-    throw error;
-  }
 }

@@ -8,11 +8,11 @@ import { recoverJournal } from '../../src/journal/recover.js';
 import { Journal, type JournalRow } from '../../src/journal/store.js';
 import { foreignReason } from '../../src/projections/belonging.js';
 import { currentGeneration } from '../../src/projections/generations.js';
-import { Live } from '../../src/projections/live.js';
 import { createGeneration, openGeneration } from '../../src/projections/readmodel.js';
 import { rebuild } from '../../src/projections/rebuild.js';
 import { Runner } from '../../src/projections/runner.js';
 import { facts, Lab } from '../support/lab.js';
+import { liveOf, settle } from '../support/live.js';
 import { body, metric, minutes } from '../support/points.js';
 import { tmpDir } from '../support/tmp.js';
 
@@ -63,22 +63,10 @@ function opened(): Journal {
 /** What a service that starts does with it, until it rests; gives the reasons for which it built anew. */
 function serve(): string[] {
   const reasons: string[] = [];
-  const live = new Live({
-    folder: lab.folder,
-    clock: lab.clock,
-    hooks: {},
-    onFolded: () => undefined,
-    onPass: () => undefined,
-    onProgress: () => undefined,
-    onSwitch: () => undefined,
-    onRebuild: (reason) => reasons.push(reason),
-    onLinkFailed: (error) => {
-      throw error;
-    },
-  });
+  const live = liveOf(lab, (reason) => reasons.push(reason));
   try {
-    for (let i = 0; i < 20; i++) if (!live.step().again) return reasons;
-    throw new Error('it never comes to rest');
+    settle(live);
+    return reasons;
   } finally {
     live.close();
   }

@@ -5,11 +5,12 @@ import { ExclusionStore } from '../../src/journal/exclusions.js';
 import { nodeFiles } from '../../src/journal/files.js';
 import { metricAnswer } from '../../src/projections/answers/metric.js';
 import { currentGeneration } from '../../src/projections/generations.js';
-import { Live } from '../../src/projections/live.js';
+import type { Live } from '../../src/projections/live.js';
 import { openGeneration } from '../../src/projections/readmodel.js';
 import { type RebuildReport, rebuild } from '../../src/projections/rebuild.js';
 import { rebuildLines } from '../../src/projections/rebuild-text.js';
 import { facts, type Given, idOf, Lab, resultOf } from '../support/lab.js';
+import { liveFacts, liveOf, settle } from '../support/live.js';
 import { body, days, metric, minutes } from '../support/points.js';
 
 let lab: Lab;
@@ -44,34 +45,8 @@ function exclude(id: string): void {
 }
 
 function start(): Live {
-  live = new Live({
-    folder: lab.folder,
-    clock: lab.clock,
-    hooks: {},
-    onFolded: () => undefined,
-    onPass: () => undefined,
-    onProgress: () => undefined,
-    onSwitch: () => undefined,
-    onRebuild: (reason) => reasons.push(reason),
-    onLinkFailed: (error) => {
-      throw error;
-    },
-  });
+  live = liveOf(lab, (reason) => reasons.push(reason));
   return live;
-}
-
-function settle(running: Live): void {
-  for (let i = 0; i < 20; i++) if (!running.step().again) return;
-  throw new Error('it never comes to rest');
-}
-
-function shown(): Record<string, unknown[]> {
-  const db = openGeneration(currentGeneration(lab.folder)?.path ?? '', 'read');
-  try {
-    return facts(db);
-  } finally {
-    db.close();
-  }
 }
 
 const generations = (): string[] =>
@@ -185,15 +160,15 @@ describe('the running service', () => {
     const wrong = lab.add({ body: later });
     const running = start();
     settle(running);
-    const before = shown();
+    const before = liveFacts(lab);
     exclude(wrong.id);
     settle(running);
     expect(reasons.at(-1)).toBe('a delivery was set aside or taken back by a person');
-    expect(shown()).toEqual(facts(lab.folded()));
-    expect(shown().bucket).toHaveLength(2);
+    expect(liveFacts(lab)).toEqual(facts(lab.folded()));
+    expect(liveFacts(lab).bucket).toHaveLength(2);
     store().include(wrong.id);
     settle(running);
-    expect(shown()).toEqual(before);
+    expect(liveFacts(lab)).toEqual(before);
     expect(reasons).toHaveLength(3);
   });
 
@@ -203,7 +178,7 @@ describe('the running service', () => {
     live?.close();
     exclude(wrong.id);
     settle(start());
-    expect(shown().bucket).toEqual([]);
+    expect(liveFacts(lab).bucket).toEqual([]);
   });
 
   it('builds nothing anew for a delivery that has not had its turn, or for another one of nobody', () => {
@@ -215,7 +190,7 @@ describe('the running service', () => {
     lab.journal.db.prepare('INSERT INTO exclusion VALUES (?, ?, 0)').run(idOf(99), 'its body is lost');
     settle(running);
     expect(reasons).toEqual(['there is no read model yet']);
-    expect(shown().bucket).toHaveLength(2);
+    expect(liveFacts(lab).bucket).toHaveLength(2);
   });
 
   it('builds nothing anew when it was taken back before anybody looked', () => {
@@ -236,7 +211,7 @@ describe('the running service', () => {
     store().include(row.id);
     store().exclude(row.id, 'somebody else’s phone');
     settle(running);
-    expect(shown().delivery_result).toMatchObject([
+    expect(liveFacts(lab).delivery_result).toMatchObject([
       { reasons: JSON.stringify(['set aside by a person: somebody else’s phone']) },
     ]);
   });
@@ -277,8 +252,8 @@ describe('rebuild and verify', () => {
       drifted: [wrong.id],
     });
     expect(rebuildLines(report, false).join('\n')).toContain('as it was before that');
-    expect(shown()).toEqual(facts(lab.folded()));
-    expect(shown().delivery_result).toHaveLength(2);
+    expect(liveFacts(lab)).toEqual(facts(lab.folded()));
+    expect(liveFacts(lab).delivery_result).toHaveLength(2);
     expect(await run(true)).toMatchObject({ exitCode: 0, differences: [], drifted: [] });
   });
 
@@ -288,7 +263,7 @@ describe('rebuild and verify', () => {
     await run(false);
     store().include(row.id);
     expect(await run(false)).toMatchObject({ exitCode: 0, differences: [], drifted: [row.id] });
-    expect(shown().bucket).toHaveLength(2);
+    expect(liveFacts(lab).bucket).toHaveLength(2);
   });
 
   it('a verify says that the live one does not follow yet, and is clean', async () => {
@@ -300,7 +275,7 @@ describe('rebuild and verify', () => {
     expect(rebuildLines(report, true).join('\n')).toMatch(
       /does not follow yet[\s\S]*healthlog rebuild[\s\S]*/,
     );
-    expect(shown().bucket).toHaveLength(2);
+    expect(liveFacts(lab).bucket).toHaveLength(2);
   });
 
   it('still find a wrong row when something was set aside', async () => {
@@ -313,6 +288,6 @@ describe('rebuild and verify', () => {
     db.close();
     expect(await run(true)).toMatchObject({ exitCode: 3, differences: [{ table: 'bucket', onlyLive: 1 }] });
     expect(await run(false)).toMatchObject({ exitCode: 3, result: 'switched' });
-    expect(shown()).toEqual(facts(lab.folded()));
+    expect(liveFacts(lab)).toEqual(facts(lab.folded()));
   });
 });

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { currentGeneration } from '../../src/projections/generations.js';
-import { openGeneration } from '../../src/projections/readmodel.js';
 import { type RebuildOptions, type RebuildReport, rebuild } from '../../src/projections/rebuild.js';
 import { rebuildLines } from '../../src/projections/rebuild-text.js';
-import { facts, Lab } from '../support/lab.js';
+import { Lab } from '../support/lab.js';
+import { liveFacts } from '../support/live.js';
 import { body, days, metric, minutes } from '../support/points.js';
 
 let lab: Lab;
@@ -31,15 +31,6 @@ function edit(sql: string): void {
   db.close();
 }
 
-function liveFacts(): Record<string, unknown[]> {
-  const db = openGeneration(currentGeneration(lab.folder)?.path ?? '', 'read');
-  try {
-    return facts(db);
-  } finally {
-    db.close();
-  }
-}
-
 const generations = (): string[] =>
   readdirSync(lab.folder.readmodel)
     .filter((name) => /^\d+\.db$/.test(name))
@@ -50,17 +41,17 @@ describe('rebuild', () => {
     lab.add({ body: hourly });
     const report = await run();
     expect(report).toMatchObject({ exitCode: 0, result: 'switched', compared: false, deliveries: 1 });
-    expect(liveFacts().bucket).toHaveLength(2);
+    expect(liveFacts(lab).bucket).toHaveLength(2);
   });
 
   it('gives the same rows, proves it, and takes the place of the live one', async () => {
     lab.add({ body: hourly });
     lab.add({ body: daily });
     await run();
-    const before = liveFacts();
+    const before = liveFacts(lab);
     const report = await run();
     expect(report).toMatchObject({ exitCode: 0, compared: true, differences: [], generation: '000002.db' });
-    expect(liveFacts()).toEqual(before);
+    expect(liveFacts(lab)).toEqual(before);
     expect(generations()).toEqual(['000001.db', '000002.db']);
     expect(readdirSync(lab.folder.readmodel).filter((name) => name.includes('-wal'))).toEqual([]);
   });
@@ -72,7 +63,7 @@ describe('rebuild', () => {
     const report = await run();
     expect(report.orphans).toHaveLength(1);
     expect(lab.journal.count()).toBe(2);
-    expect(liveFacts().delivery_result).toHaveLength(2);
+    expect(liveFacts(lab).delivery_result).toHaveLength(2);
   });
 
   it('folds what the live one had not seen yet, or had pending', async () => {
@@ -84,7 +75,7 @@ describe('rebuild', () => {
       UPDATE generation SET enrolled_seq = ${waiting.seq}, enrolled_id = '${waiting.id}'`);
     lab.add({ body: daily });
     expect(await run()).toMatchObject({ exitCode: 0, compared: true, differences: [], deliveries: 3 });
-    expect(liveFacts().delivery_result).toHaveLength(3);
+    expect(liveFacts(lab).delivery_result).toHaveLength(3);
   });
 
   it('folds once more in one order when what was pending changes what came after it', async () => {
@@ -99,7 +90,7 @@ describe('rebuild', () => {
     const report = await run();
     // The live rows were not what the journal gives, and the report still says so.
     expect(report).toMatchObject({ result: 'switched', compared: true, exitCode: 3 });
-    expect(liveFacts().delivery_result).toMatchObject([
+    expect(liveFacts(lab).delivery_result).toMatchObject([
       { layer: 'hour' },
       { layer: 'hour', layer_from: giver.id },
     ]);
@@ -125,11 +116,11 @@ describe('rebuild', () => {
   it('leaves everything as it was when it is cancelled', async () => {
     for (let i = 0; i < 4; i++) lab.add({ body: hourly });
     await run();
-    const before = liveFacts();
+    const before = liveFacts(lab);
     let asked = 0;
     const report = await run({ cancelled: () => asked++ > 1 });
     expect(report).toMatchObject({ exitCode: 4, cancelled: true, result: 'none' });
-    expect(liveFacts()).toEqual(before);
+    expect(liveFacts(lab)).toEqual(before);
     expect(generations()).toEqual(['000001.db']);
     expect(existsSync(join(lab.folder.readmodel, 'READY'))).toBe(false);
   });

@@ -2,18 +2,17 @@
  * Owner: what import does when no service owns the data folder. It takes the lock, as `serve` does, puts right what a
  * crash may have left, and can fold by the service's own worker.
  */
-import { HealthlogError } from '../../journal/errors.js';
-import type { Lock } from '../../journal/lock.js';
+import { type Lock, unlessLocked } from '../../journal/lock.js';
 import { hadToReconcile } from '../../journal/reconcile-notes.js';
 import { type RunnerThread, startRunner } from '../../projections/thread.js';
 import type { Context } from '../context.js';
 import { say } from '../output.js';
 import { resolveSetting, SERVE } from '../settings.js';
-import { type TakenOver, takeOver } from '../take-over.js';
+import { takeOver } from '../take-over.js';
 
 /** Null when a service, or another import, owns the folder. */
 export function becomeOwner({ folder, clock }: Context): Lock | null {
-  const taken = tryTakeOver(() => takeOver(folder, clock));
+  const taken = unlessLocked(() => takeOver(folder, clock));
   if (taken === null) return null;
   const { lock, journal, replaced, adopted, damaged, notes } = taken;
   journal.close();
@@ -25,15 +24,6 @@ export function becomeOwner({ folder, clock }: Context): Lock | null {
   if (hadToReconcile(notes))
     say('Put together what the journal and the archive knew of tokens and of deliveries set aside.');
   return lock;
-}
-
-function tryTakeOver(attempt: () => TakenOver): TakenOver | null {
-  try {
-    return attempt();
-  } catch (error) {
-    if (error instanceof HealthlogError && error.code === 'locked') return null;
-    throw error;
-  }
 }
 
 /** The worker of the service. Only while the lock is held. */

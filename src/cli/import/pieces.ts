@@ -7,7 +7,8 @@
 import { statSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { HealthlogError } from '../../journal/errors.js';
-import { type Micros, micros } from '../../journal/position.js';
+import type { Micros } from '../../journal/position.js';
+import { fileTime } from './file-time.js';
 import type { Found } from './find.js';
 import { firstBytes, isZip } from './kind.js';
 import { fileBytes, fileError, readAll, streamBytes } from './raw.js';
@@ -75,7 +76,7 @@ async function* entriesOf(zip: OpenZip, shown: string, zipMadeBefore: Micros): A
       const entry = `${shown}/${name}`;
       if (leftOut !== null) yield { kind: 'left_out', shown: entry, reason: leftOut };
       else {
-        const madeBefore = earlier(modifiedAt ?? zipMadeBefore, zipMadeBefore);
+        const madeBefore = earlier(modifiedAt, zipMadeBefore);
         yield { kind: 'piece', shown: entry, madeBefore, bytes };
       }
     }
@@ -88,18 +89,15 @@ async function* once(whole: Buffer): AsyncGenerator<Buffer> {
   yield whole;
 }
 
-/** Copying programs that lose times leave the beginning of time behind; that says nothing of the file. */
-const TIME_UNKNOWN_BEFORE_MS = Date.UTC(1981, 0, 1);
-
-function modifiedAt(path: string | Buffer): Micros {
+/** Null when it has no time of its own. */
+function modifiedAt(path: string | Buffer): Micros | null {
   try {
-    const { mtimeMs } = statSync(path);
-    return micros(mtimeMs < TIME_UNKNOWN_BEFORE_MS ? Number.MAX_SAFE_INTEGER : Math.floor(mtimeMs * 1000));
+    return fileTime(statSync(path).mtimeMs);
   } catch (error) {
     throw fileError(error);
   }
 }
 
-function earlier(a: Micros, b: Micros): Micros {
-  return a < b ? a : b;
+function earlier(a: Micros | null, b: Micros): Micros {
+  return a !== null && a < b ? a : b;
 }

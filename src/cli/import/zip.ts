@@ -12,8 +12,9 @@ import { close, open } from 'node:fs';
 import { promisify } from 'node:util';
 import { type Entry, fromBufferPromise, fromFdPromise, getFileNameLowLevel, type ZipFile } from 'yauzl';
 import { HealthlogError, platformCode } from '../../journal/errors.js';
-import { type Micros, micros } from '../../journal/position.js';
+import type { Micros } from '../../journal/position.js';
 import { crc32 } from './crc32.js';
+import { fileTime } from './file-time.js';
 import { leftOutByName } from './kind.js';
 import { fileError, streamBytes } from './raw.js';
 
@@ -74,7 +75,7 @@ async function opened(zip: ZipFile, bytesMax: number): Promise<OpenZip> {
       if (name.endsWith('/')) continue;
       entries.push({
         name,
-        modifiedAt: modifiedAt(entry),
+        modifiedAt: fileTime(entry.getLastModDate().getTime()),
         leftOut: leftOutOfZip(name),
         bytes: () => entryBytes(zip, entry, bytesMax),
       });
@@ -126,14 +127,6 @@ function nameOf(entry: Entry): string {
     // Not UTF-8: then it is the encoding of the first ZIP programs, in which every byte means something.
     return getFileNameLowLevel(entry.generalPurposeBitFlag, entry.fileNameRaw, entry.extraFields, false);
   }
-}
-
-/** ZIP counts years from 1980, and programs that know no time write its first days. */
-const TIME_UNKNOWN_BEFORE_MS = Date.UTC(1981, 0, 1);
-
-function modifiedAt(entry: Entry): Micros | null {
-  const ms = entry.getLastModDate().getTime();
-  return ms >= TIME_UNKNOWN_BEFORE_MS ? micros(Math.round(ms * 1000)) : null;
 }
 
 function leftOutOfZip(name: string): string | null {
